@@ -1,0 +1,72 @@
+"""What every test may ask for: real services, and the rule that leaving something out in CI is failing."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.services.postgres import PostgresServer, postgres_server
+from tests.services.processes import ServiceMissing
+from tests.services.redis import forget_everything, redis_server
+
+IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+@pytest.fixture(scope="session")
+def running_postgres() -> Iterator[PostgresServer]:
+    try:
+        with postgres_server() as server:
+            yield server
+    except ServiceMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def postgres_url(running_postgres: PostgresServer) -> Iterator[str]:
+    """DATABASE_URL of an empty database in a real PostgreSQL, this test's own."""
+    url = running_postgres.create_database()
+    yield url
+    running_postgres.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def running_redis() -> Iterator[str]:
+    try:
+        with redis_server() as url:
+            yield url
+    except ServiceMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def redis_url(running_redis: str) -> str:
+    """REDIS_URL of a real Redis that holds nothing."""
+    forget_everything(running_redis)
+    return running_redis
+
+
+class LeftOut:
+    """In CI a skipped test is a failure: what can't run there must be said by taking it out, not by skipping it."""
+
+    def __init__(self) -> None:
+        self.skipped: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self.skipped.append(report.nodeid)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if IN_CI and self.skipped and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for name in self.skipped:
+            terminalreporter.write_line(f"LEFT OUT {name}", yellow=True)
+        if IN_CI and self.skipped:
+            terminalreporter.write_line(f"{len(self.skipped)} tests were left out, which in CI is a failure", red=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Workers of xdist send their reports to the one process that sums up.
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(LeftOut(), "left-out")
