@@ -1,0 +1,1 @@
+"""The web dashboard: a Django project and its one app."""

@@ -1,0 +1,1 @@
+"""The ASGI entry: uploads ahead of Django, sockets through Channels, everything else Django."""

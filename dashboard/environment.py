@@ -1,0 +1,73 @@
+"""Reading the environment variables that choose between one machine and many; no Django here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+
+class SettingError(Exception):
+    """A setting is missing or cannot be understood; the sentence says which and what to do."""
+
+
+def text(name: str, default: str = "") -> str:
+    return os.environ.get(name, default).strip()
+
+
+def flag(name: str, default: bool) -> bool:
+    value = text(name).lower()
+    if value in ("", "1", "true", "yes", "on", "0", "false", "no", "off"):
+        return default if not value else value in ("1", "true", "yes", "on")
+    raise SettingError(f"{name} is {value!r}; say 1 or 0.")
+
+
+def number(name: str, default: int) -> int:
+    value = text(name)
+    try:
+        return int(value) if value else default
+    except ValueError:
+        raise SettingError(f"{name} is {value!r}; it must be a whole number.") from None
+
+
+def words(name: str, default: list[str]) -> list[str]:
+    return [word.strip() for word in text(name).split(",") if word.strip()] or default
+
+
+def database(url: str, data: Path) -> dict[str, Any]:
+    """Django's DATABASES entry of DATABASE_URL; without one, SQLite in the data folder."""
+    if not url:
+        return sqlite(data / "clonoscope.sqlite3")
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite":
+        return sqlite(Path(unquote(parts.path)))
+    if parts.scheme not in ("postgres", "postgresql"):
+        raise SettingError(f"DATABASE_URL begins with {parts.scheme!r}; it must be postgresql://… or sqlite:///….")
+    options: dict[str, Any] = dict(parse_qsl(parts.query))
+    host = options.pop("host", None) or unquote(parts.hostname or "")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": host,
+        "PORT": str(options.pop("port", None) or parts.port or ""),
+        "OPTIONS": options,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+def sqlite(path: Path) -> dict[str, Any]:
+    """Readers beside one writer; a transaction takes the write lock at its begin, so it waits instead of failing."""
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(path),
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+        },
+        # A test database in memory is one connection for all threads; the work tests need several.
+        "TEST": {"NAME": str(path.with_name("test-" + path.name))},
+    }

@@ -1,0 +1,57 @@
+"""Replays: of one task's failure, or of one attempt; their steps are in the lake."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+
+from dashboard.models.ids import new_id
+from dashboard.models.jobs import Job
+from dashboard.models.status import READABLE, Status
+
+
+def new_replay_id() -> str:
+    return new_id("r")
+
+
+class ReplayQuerySet(models.QuerySet["Replay"]):
+    def visible_to(self, user: Any) -> ReplayQuerySet:
+        return self.filter(job__in=Job.objects.visible_to(user))
+
+
+class Verdict(models.TextChoices):
+    IDENTICAL = "identical"
+    DIVERGED = "diverged"
+    FREE = "free"
+    UNKNOWN = "unknown"
+
+
+class Replay(models.Model):
+    id = models.CharField(primary_key=True, max_length=14, default=new_replay_id, editable=False)
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="replays")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="replays")
+    task = models.CharField(max_length=200, blank=True, default="")
+    failure = models.IntegerField(null=True, blank=True)
+    attempt = models.IntegerField(null=True, blank=True)
+    status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
+    message = models.TextField(blank=True, default="")
+    verdict = models.CharField(max_length=16, choices=Verdict, blank=True, default="")
+    sentence = models.TextField(blank=True, default="")
+    detail = models.JSONField(default=dict, blank=True)
+    steps = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = ReplayQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-created_at", "id"]
+
+    def __str__(self) -> str:
+        return f"replay {self.id} of {self.job_id}"
+
+    @property
+    def readable(self) -> bool:
+        return self.status in READABLE

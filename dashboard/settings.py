@@ -1,0 +1,198 @@
+"""Settings: one machine by default, more by environment variables (docs/operations.md lists them)."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+from csp.constants import NONE, SELF
+
+from dashboard import environment as env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA = Path(env.text("CLONOSCOPE_DATA") or BASE_DIR / "var").resolve()
+VERSION = "0.1.0"
+
+DATABASE_URL = env.text("DATABASE_URL")
+REDIS_URL = env.text("REDIS_URL")
+SPARK_MASTER = env.text("SPARK_MASTER", "local[*]")
+STORE_URI = env.text("STORE_URI") or str(DATA / "store")
+LAKE_URI = env.text("LAKE_URI") or str(DATA / "lake")
+
+# Several machines are production; one machine may be, by CLONOSCOPE_MODE.
+MODE = env.text("CLONOSCOPE_MODE") or ("production" if DATABASE_URL or REDIS_URL else "embedded")
+if MODE not in ("embedded", "production"):
+    raise env.SettingError(f"CLONOSCOPE_MODE is {MODE!r}; it must be embedded or production.")
+EMBEDDED = MODE == "embedded"
+# Without a broker to share, the web process runs the worker itself.
+WORKER_IN_PROCESS = not REDIS_URL
+
+DEBUG = False
+SECRET_KEY_FILE = DATA / "secret-key"
+
+
+def _secret_key() -> str:
+    given = env.text("SECRET_KEY")
+    if given:
+        return given
+    if not EMBEDDED:
+        raise env.SettingError(
+            "SECRET_KEY is not set. Production mode does not start without one: "
+            "set it to 50 or more random characters, the same for every process."
+        )
+    # A new folder gets this key when a command prepares it; merely reading settings creates nothing.
+    return SECRET_KEY_FILE.read_text().strip() if SECRET_KEY_FILE.exists() else secrets.token_urlsafe(64)
+
+
+SECRET_KEY = _secret_key()
+
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", [])
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "csp",
+    "ninja",
+    "dashboard",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "dashboard.middleware.PrivateByDefault",
+    "dashboard.middleware.ApiErrors",
+]
+
+ROOT_URLCONF = "dashboard.urls"
+ASGI_APPLICATION = "dashboard.asgi.application"
+
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+DATABASES = {"default": env.database(DATABASE_URL, DATA)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "/login/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/login/"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else []
+STATIC_ROOT = Path(env.text("STATIC_ROOT") or DATA / "static")
+WHITENOISE_USE_FINDERS = EMBEDDED
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if EMBEDDED
+        else "dashboard.static_storage.ModuleManifestStorage"
+    },
+}
+
+# -- sizes and quotas (bytes); what an upload may be is checked before its first byte
+MAX_UPLOAD_BYTES = env.number("CLONOSCOPE_MAX_UPLOAD_BYTES", 4 << 30)
+QUOTA_BYTES = env.number("CLONOSCOPE_QUOTA_BYTES", 50 << 30)
+DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20
+
+# -- work
+LEASE_S = env.number("CLONOSCOPE_LEASE_S", 30)
+SWEEP_S = env.number("CLONOSCOPE_SWEEP_S", 10)
+SPARK_HEAP_MIB = env.number("CLONOSCOPE_SPARK_HEAP_MIB", 1024)
+SPARK_IDLE_S = env.number("CLONOSCOPE_SPARK_IDLE_S", 600)
+REPLAYS_AT_ONCE = env.number("CLONOSCOPE_REPLAYS_AT_ONCE", 2)
+
+CELERY_BROKER_URL = REDIS_URL or "memory://"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_CONCURRENCY = 2 + REPLAYS_AT_ONCE
+CELERY_WORKER_PREFETCH_MULTIPLIER = 4
+CELERY_WORKER_REDIRECT_STDOUTS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {} if REDIS_URL else {"polling_interval": 0.05}
+
+CHANNEL_LAYERS: dict[str, Any] = {
+    "default": {
+        "BACKEND": "channels_redis.core.RedisChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL], "capacity": 1000},
+    }
+    if REDIS_URL
+    else {"BACKEND": "channels.layers.InMemoryChannelLayer", "CONFIG": {"capacity": 1000}}
+}
+
+# -- safety
+BEHIND_TLS = env.flag("CLONOSCOPE_TLS", not EMBEDDED)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = BEHIND_TLS
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_NAME = "clonoscope_session"
+CSRF_COOKIE_NAME = "clonoscope_csrf"
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_HSTS_SECONDS = 365 * 86_400 if BEHIND_TLS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = BEHIND_TLS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS else None
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY: dict[str, Any] = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+        "object-src": [NONE],
+    }
+}
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": env.text("CLONOSCOPE_LOG_LEVEL", "WARNING")},
+    "loggers": {"clonoscope": {"level": env.text("CLONOSCOPE_LOG_LEVEL", "INFO")}},
+}
