@@ -1,0 +1,1 @@
+"""Reading and writing causal log bundles, in whatever container they come."""

@@ -1,0 +1,1 @@
+"""Determinants and what holds them: codec, thread logs, deltas, causal and in-flight logs."""
