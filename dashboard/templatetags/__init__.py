@@ -1,0 +1,1 @@
+"""What templates may say: quantities, icons, kinds, bars."""

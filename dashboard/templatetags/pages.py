@@ -1,0 +1,69 @@
+"""Tags and filters of the pages. They write marks without any inline style, as the content security policy demands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.templatetags.static import static
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from dashboard import measures
+from dashboard.queries.kinds import Kind, determinant_kind, step_kind
+
+register = template.Library()
+
+register.filter("count", measures.count)
+register.filter("bytes", measures.byte_size)
+register.filter("duration", measures.duration)
+register.filter("moment", measures.moment)
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    return format_html('<svg aria-hidden="true" focusable="false"><use href="{}#{}"/></svg>', static("img/icons.svg"), name)
+
+
+@register.simple_tag
+def kind(name: str) -> SafeString:
+    """The letter of a determinant's kind, with its name for those who cannot see it."""
+    return _glyph(determinant_kind(name))
+
+
+@register.simple_tag
+def stepkind(name: str) -> SafeString:
+    return _glyph(step_kind(name))
+
+
+@register.simple_tag
+def bar(part: float, whole: float) -> SafeString:
+    percent = 100 * min(max(part / whole, 0), 1) if whole else 0
+    return format_html(
+        '<svg class="bar" aria-hidden="true" preserveAspectRatio="none"><rect width="{}%" height="100%"/></svg>',
+        f"{percent:.2f}",
+    )
+
+
+@register.filter
+def plural(number: int, words: str) -> str:
+    """`{{ 2|plural:"failure failures" }}`: 2 failures."""
+    one, _, many = words.partition(" ")
+    return f"{measures.count(number)} {one if number == 1 else many}"
+
+
+@register.filter
+def get(mapping: dict[str, Any] | None, key: str) -> Any:
+    return (mapping or {}).get(key)
+
+
+def _glyph(shown: Kind) -> SafeString:
+    return format_html(
+        '<span class="kind {} {}" title="{}: {}"><span aria-hidden="true">{}</span><span class="visually-hidden">{}</span></span>',
+        shown.colour,
+        shown.shape,
+        shown.name,
+        shown.meaning,
+        shown.letter,
+        shown.name,
+    )

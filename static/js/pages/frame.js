@@ -1,0 +1,84 @@
+// What every page does: the help sheet, the account menu, confirmations, short notices.
+import { bindingFor } from "../state/keys.js";
+
+document.documentElement.classList.add("scripted");
+
+const bindings = [{ keys: ["?"], what: "this help", run: showKeys }];
+
+/** Pages add their keys; the help sheet lists them all. */
+export function bindKeys(more) {
+  bindings.unshift(...more);
+}
+
+export function toast(text) {
+  document.querySelector(".toast")?.remove();
+  const shown = document.createElement("div");
+  shown.className = "toast";
+  shown.setAttribute("role", "status");
+  shown.textContent = text;
+  document.body.append(shown);
+  setTimeout(() => shown.remove(), 4000);
+}
+
+/** A notice that stays until the page changes: what went wrong, in one sentence. */
+export function notice(text, tone = "bad") {
+  const shown = document.createElement("div");
+  shown.className = `notice ${tone}`;
+  const inner = document.createElement("div");
+  inner.textContent = text;
+  shown.append(inner);
+  document.getElementById("notices").append(shown);
+}
+
+function showKeys() {
+  const list = document.getElementById("keys-list");
+  list.replaceChildren(...bindings.flatMap(({ keys, what }) => [keysCell(keys), whatCell(what)]));
+  document.getElementById("keys").showModal();
+}
+
+function keysCell(keys) {
+  const cell = document.createElement("dt");
+  cell.append(
+    ...keys.map((key) => {
+      const shown = document.createElement("kbd");
+      shown.textContent = key;
+      return shown;
+    }),
+  );
+  return cell;
+}
+
+function whatCell(what) {
+  const cell = document.createElement("dd");
+  cell.textContent = what;
+  return cell;
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || document.querySelector("dialog[open]")) return;
+  const binding = bindingFor(event, bindings);
+  if (!binding) return;
+  event.preventDefault();
+  binding.run(event);
+});
+
+document.addEventListener("click", (event) => {
+  const who = document.getElementById("who");
+  if (who?.open && !who.contains(event.target)) who.open = false;
+  const opener = event.target.closest?.("[data-opens]");
+  if (opener) {
+    event.preventDefault();
+    document.getElementById(opener.dataset.opens)?.showModal();
+  }
+  const copier = event.target.closest?.("[data-copies]");
+  if (copier) copyLink();
+});
+
+export async function copyLink() {
+  try {
+    await navigator.clipboard.writeText(location.href);
+    toast("Link copied: it opens this very view.");
+  } catch {
+    toast("The browser does not let pages copy; the link is in the address bar.");
+  }
+}
