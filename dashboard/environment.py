@@ -35,6 +35,17 @@ def words(name: str, default: list[str]) -> list[str]:
     return [word.strip() for word in text(name).split(",") if word.strip()] or default
 
 
+def folder(name: str, default: Path) -> Path:
+    """A folder that every process sees, by path or file:// address."""
+    value = text(name)
+    if not value:
+        return default
+    parts = urlsplit(value)
+    if parts.scheme not in ("", "file"):
+        raise SettingError(f"{name} is {value!r}; this version takes a folder that all machines share, by its path.")
+    return Path(unquote(parts.path)).resolve()
+
+
 def database(url: str, data: Path) -> dict[str, Any]:
     """Django's DATABASES entry of DATABASE_URL; without one, SQLite in the data folder."""
     if not url:

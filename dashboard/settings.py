@@ -17,8 +17,10 @@ VERSION = "0.1.0"
 DATABASE_URL = env.text("DATABASE_URL")
 REDIS_URL = env.text("REDIS_URL")
 SPARK_MASTER = env.text("SPARK_MASTER", "local[*]")
-STORE_URI = env.text("STORE_URI") or str(DATA / "store")
-LAKE_URI = env.text("LAKE_URI") or str(DATA / "lake")
+STORE = env.folder("STORE_URI", DATA / "store")
+LAKE = env.folder("LAKE_URI", DATA / "lake")
+# Beside the lake: publishing is a rename, which works within one file system only.
+STAGING = LAKE.parent / "staging"
 
 # Several machines are production; one machine may be, by CLONOSCOPE_MODE.
 MODE = env.text("CLONOSCOPE_MODE") or ("production" if DATABASE_URL or REDIS_URL else "embedded")

@@ -45,6 +45,9 @@ class Job(models.Model):
 
     objects = JobQuerySet.as_manager()
 
+    # Not a column: true on the job that a repeated upload was recognised as.
+    repeated = False
+
     class Meta:
         ordering = ["-created_at", "id"]
 

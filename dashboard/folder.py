@@ -1,0 +1,97 @@
+"""The data folder: what lies where in it, its secret key, and the lock of the one process that works on it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+
+LOCK_NAME = "server.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who works on a data folder: a server with its address, or a command that does its own work."""
+
+    pid: int
+    address: str
+    command: str
+
+    def __str__(self) -> str:
+        doing = f"is served at {self.address}" if self.address else f"is in use by `{self.command}`"
+        return f"{doing} (process {self.pid})"
+
+
+class FolderInUse(Exception):
+    def __init__(self, data: Path, holder: Holder) -> None:
+        self.holder = holder
+        super().__init__(f"The data folder {data} {holder}. Stop that first, or choose another folder with --data.")
+
+
+def prepare() -> None:
+    """Makes the folders and keeps this process's secret key, unless there is one already."""
+    for path in (settings.DATA, settings.DATA / "logs" / "jobs", settings.STORE / "bundles", settings.LAKE):
+        path.mkdir(parents=True, exist_ok=True)
+    os.chmod(settings.DATA, 0o700)
+    if not settings.EMBEDDED or settings.SECRET_KEY_FILE.exists():
+        return
+    fresh = settings.DATA / f".secret-key-{secrets.token_hex(4)}"
+    fresh.touch(mode=0o600)
+    fresh.write_text(settings.SECRET_KEY)
+    # A link fails where the name is taken, so of two first starts only one decides.
+    with suppress(FileExistsError):
+        os.link(fresh, settings.SECRET_KEY_FILE)
+    fresh.unlink()
+    settings.SECRET_KEY = settings.SECRET_KEY_FILE.read_text().strip()
+
+
+@contextmanager
+def held(*, address: str = "", command: str = "up") -> Iterator[None]:
+    """Holds the data folder; raises FolderInUse where another process does. The kernel frees it if we are killed."""
+    path = settings.DATA / LOCK_NAME
+    settings.DATA.mkdir(parents=True, exist_ok=True)
+    with open(path, "a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FolderInUse(settings.DATA, _read_holder(path)) from None
+        _write_holder(lock.fileno(), Holder(os.getpid(), address, command))
+        try:
+            yield
+        finally:
+            os.ftruncate(lock.fileno(), 0)
+
+
+def holder() -> Holder | None:
+    """Who holds the data folder now; None if nobody does."""
+    path = settings.DATA / LOCK_NAME
+    try:
+        lock = open(path)  # noqa: SIM115 - closed by the with below
+    except FileNotFoundError:
+        return None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _read_holder(path)
+    return None
+
+
+def _write_holder(file: int, who: Holder) -> None:
+    os.ftruncate(file, 0)
+    os.pwrite(file, json.dumps({"pid": who.pid, "address": who.address, "command": who.command}).encode(), 0)
+
+
+def _read_holder(path: Path) -> Holder:
+    try:
+        fields = json.loads(path.read_text() or "{}")
+    except ValueError:
+        fields = {}
+    return Holder(int(fields.get("pid", 0)), str(fields.get("address", "")), str(fields.get("command", "up")))

@@ -1,0 +1,253 @@
+"""What can be done with jobs and replays; pages, API and commands all come through here.
+
+Row and work change in one transaction. Files come before it under a guard, or go after it, so that whatever is killed
+when, the sweeper finds no row for them and removes them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from dashboard import joblog, store
+from dashboard.models import AuditEntry, Job, Replay, Status, Work, new_job_id
+from dashboard.models.status import PENDING, READABLE
+from dashboard.progress import push_state
+from dashboard.work import interrupt
+from dashboard.work.queue import enqueue
+
+NAME_LENGTH = 200
+
+
+class Refused(Exception):
+    """The job or replay is not in a state for this; the sentence says why."""
+
+
+class StoreFull(Exception):
+    """The disk under the store has no room left."""
+
+
+def create_job_from_file(user: Any, path: Path, name: str, *, replay_when_ready: bool = False) -> Job:
+    """A queued job of the bundle at `path`, or the job that already holds the same content and this user may see.
+
+    Raises BundleError, having left nothing behind, if the bundle must be refused whole.
+    """
+    job_id = new_job_id()
+    with store.entering(job_id) as fresh:
+        try:
+            facts = _pack(path, fresh)
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise StoreFull(
+                    "The disk is full: the bundle could not be stored. Free some space, then try again."
+                ) from error
+            raise
+        repeated = _same_content(user, facts["content_id"])
+        if repeated is not None:
+            return repeated
+        with transaction.atomic():
+            job = Job.objects.create(
+                id=job_id, owner=user, name=_short(name), replay_when_ready=replay_when_ready, **facts
+            )
+            enqueue(Work.Kind.INGEST, job.id)
+            os.replace(fresh, store.pack_path(job.id))
+    joblog.write(job.id, f"Stored “{job.name}”: {job.bytes} bytes, content {job.content_id}. Queued for ingest.")
+    return job
+
+
+def retry(job: Job, user: Any) -> Job:
+    """Ingests once more what failed or was cancelled."""
+    with transaction.atomic():
+        row = Job.objects.select_for_update().get(id=job.id)
+        if row.status in PENDING:
+            raise Refused(f"The job is {row.status}; cancel it before trying again.")
+        if row.status in READABLE:
+            raise Refused("The job is ready; there is nothing to try again.")
+        _requeue(row, f"{user} asked to try again.")
+    return row
+
+
+def reingest_if_older(job: Job) -> bool:
+    """Queues an ingest if the job's lake folder has an older schema than this version reads. True if it did."""
+    from ingest.lake.schema import SCHEMA_VERSION
+
+    if job.status not in READABLE or job.schema_version == SCHEMA_VERSION:
+        return False
+    with transaction.atomic():
+        row = Job.objects.select_for_update().get(id=job.id)
+        if row.status not in READABLE or row.schema_version == SCHEMA_VERSION:
+            return False
+        _requeue(row, f"Its tables have schema {row.schema_version}, this version reads {SCHEMA_VERSION}.")
+    job.refresh_from_db()
+    return True
+
+
+def cancel(job: Job, user: Any) -> Job:
+    """At once: the row changes now, and the child that works on it is ended."""
+    with transaction.atomic():
+        row = Job.objects.select_for_update().get(id=job.id)
+        if row.status not in PENDING:
+            raise Refused(f"The job is {row.status}; there is nothing to cancel.")
+        _end(row, Status.CANCELLED, "Cancelled.")
+        _drop_work(row.id)
+    joblog.write(job.id, f"{user} cancelled the job.")
+    return row
+
+
+def delete_job(job: Job, user: Any) -> None:
+    """The job, its replays, shares, bundle, tables and log; the audit trail keeps that it was."""
+    with transaction.atomic():
+        replays = list(Replay.objects.filter(job=job).values_list("id", flat=True))
+        for target in (job.id, *replays):
+            _drop_work(target)
+        Job.objects.filter(id=job.id).delete()
+        AuditEntry.objects.create(actor=user, action="job.delete", target=job.id, detail={"name": job.name})
+        transaction.on_commit(lambda: _remove_files(job.id, replays))
+
+
+def start_replay(user: Any, job: Job, task: str = "", failure: int | None = None, attempt: int | None = None) -> Replay:
+    """Of a failure (with a task where several failed in one blow) or of one attempt of a task; one of the two."""
+    with transaction.atomic():
+        row = Job.objects.select_for_update().get(id=job.id)
+        if row.status not in READABLE:
+            raise Refused(f"The job is {row.status}; a replay needs its tables.")
+        task, failure = _checked_target(row, task, failure, attempt)
+        replay = Replay.objects.create(job=row, owner=user, task=task, failure=failure, attempt=attempt)
+        enqueue(Work.Kind.REPLAY, replay.id)
+    joblog.write(job.id, f"Replay {replay.id} queued: {_named(replay)}.")
+    return replay
+
+
+def cancel_replay(replay: Replay, user: Any) -> Replay:
+    with transaction.atomic():
+        row = Replay.objects.select_for_update().get(id=replay.id)
+        if row.status not in PENDING:
+            raise Refused(f"The replay is {row.status}; there is nothing to cancel.")
+        _end(row, Status.CANCELLED, "Cancelled.")
+        _drop_work(row.id)
+    joblog.write(row.job_id, f"{user} cancelled replay {row.id}.")
+    return row
+
+
+def retry_replay(replay: Replay, user: Any) -> Replay:
+    with transaction.atomic():
+        row = Replay.objects.select_for_update().get(id=replay.id)
+        if row.status not in (Status.FAILED, Status.CANCELLED):
+            raise Refused(f"The replay is {row.status}; only a failed or cancelled one can be tried again.")
+        row.status, row.message, row.verdict, row.sentence, row.steps = Status.QUEUED, "", "", "", 0
+        row.save()
+        enqueue(Work.Kind.REPLAY, row.id)
+        transaction.on_commit(lambda: push_state(row.id))
+    joblog.write(row.job_id, f"{user} asked to try replay {row.id} again.")
+    return row
+
+
+def delete_replay(replay: Replay, user: Any) -> None:
+    with transaction.atomic():
+        _drop_work(replay.id)
+        Replay.objects.filter(id=replay.id).delete()
+        detail = {"job": replay.job_id, "task": replay.task}
+        AuditEntry.objects.create(actor=user, action="replay.delete", target=replay.id, detail=detail)
+        transaction.on_commit(lambda: remove_tree(store.replay_path(replay.id)))
+    joblog.write(replay.job_id, f"{user} deleted replay {replay.id}.")
+
+
+def _pack(path: Path, fresh: Path) -> dict[str, Any]:
+    # Imported here: a page that creates no job need not load the readers of five containers.
+    from replay.bundle.containers import Limits, open_container
+    from replay.bundle.pack import write_pack
+    from replay.bundle.reader import open_bundle
+
+    container = open_container(path, Limits())
+    summary = write_pack(container, fresh, Limits())
+    with open_bundle(fresh) as bundle:
+        bundle.check_shape()
+    return {"content_id": summary.content_id, "bytes": summary.bytes, "container": container.kind}
+
+
+def _same_content(user: Any, content_id: str) -> Job | None:
+    job = Job.objects.visible_to(user).filter(content_id=content_id).first()
+    if job is None:
+        return None
+    if job.status in (Status.FAILED, Status.CANCELLED) and job.owner_id == user.id:
+        job = retry(job, user)
+    job.repeated = True
+    return job
+
+
+def _requeue(row: Job, why: str) -> None:
+    if not store.pack_path(row.id).exists():
+        raise Refused("Its bundle is no longer in the store; delete the job and upload the bundle again.")
+    row.status, row.message = Status.QUEUED, ""
+    row.save(update_fields=["status", "message", "updated_at"])
+    enqueue(Work.Kind.INGEST, row.id)
+    transaction.on_commit(lambda: push_state(row.id))
+    joblog.write(row.id, f"Queued for ingest again. {why}")
+
+
+def _end(row: Job | Replay, status: str, message: str) -> None:
+    row.status, row.message = status, message
+    row.save(update_fields=["status", "message", "updated_at"])
+    transaction.on_commit(lambda: push_state(row.id))
+
+
+def _drop_work(target: str) -> None:
+    """Whoever holds it can no longer publish from this moment; its child is ended as soon as it notices."""
+    open_work = Work.objects.filter(target=target, state__in=[Work.State.QUEUED, Work.State.RUNNING])
+    ids = list(open_work.values_list("id", flat=True))
+    open_work.update(
+        state=Work.State.CANCELLED, cancel_requested=True, lease_owner="", lease_until=None, updated_at=Now()
+    )
+    transaction.on_commit(lambda: interrupt.ask(ids))
+
+
+def _checked_target(job: Job, task: str, failure: int | None, attempt: int | None) -> tuple[str, int | None]:
+    """A replay that names no failure of this job would only fail later, with less to say."""
+    if (failure is None) == (attempt is None):
+        raise Refused("Say which failure to replay, or which attempt of a task: one of the two.")
+    failures = job.facts.get("failures", [])
+    if attempt is not None:
+        if not task:
+            raise Refused("Say which task's attempt to replay.")
+        return task, None
+    if not isinstance(failure, int) or not 0 <= failure < len(failures):
+        raise Refused(f"The job has {len(failures)} failures, numbered from 0; there is none numbered {failure}.")
+    tasks = [str(name) for name in failures[failure].get("tasks", [])]
+    if not task and len(tasks) == 1:
+        task = tasks[0]
+    if tasks and task not in tasks:
+        raise Refused(f"Failure {failure} took {', '.join(tasks)}; say which of them to replay.")
+    return task, failure
+
+
+def _named(replay: Replay) -> str:
+    what = f"failure {replay.failure}" if replay.attempt is None else f"attempt {replay.attempt}"
+    return f"{what} of {replay.task}" if replay.task else what
+
+
+def _short(name: str) -> str:
+    printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name).strip()
+    return printable[:NAME_LENGTH] or f"bundle of {timezone.now():%Y-%m-%d %H:%M}"
+
+
+def _remove_files(job_id: str, replays: list[str]) -> None:
+    store.pack_path(job_id).unlink(missing_ok=True)
+    store.log_path(job_id).unlink(missing_ok=True)
+    for path in (store.lake_path(job_id), *map(store.replay_path, replays)):
+        remove_tree(path)
+
+
+def remove_tree(path: Path) -> None:
+    """A folder, or the link to one together with what it points to."""
+    if path.is_symlink():
+        version = path.resolve()
+        path.unlink(missing_ok=True)
+        path = version
+    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,76 @@
+"""Where bundles, uploads, lake folders and staging lie, and the guard under which a bundle enters the store."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+
+
+def bundles() -> Path:
+    return settings.STORE / "bundles"
+
+
+def pack_path(job_id: str) -> Path:
+    return bundles() / f"{job_id}.pack"
+
+
+def incoming() -> Path:
+    return settings.STORE / "incoming"
+
+
+def uploads() -> Path:
+    return settings.STORE / "uploads"
+
+
+def staging_path(work_id: int, attempt: int) -> Path:
+    return settings.STAGING / f"{work_id}-{attempt}"
+
+
+def lake_path(job_id: str) -> Path:
+    return settings.LAKE / job_id
+
+
+def replays() -> Path:
+    return settings.LAKE / "replays"
+
+
+def replay_path(replay_id: str) -> Path:
+    return replays() / replay_id
+
+
+def log_path(job_id: str) -> Path:
+    return settings.DATA / "logs" / "jobs" / f"{job_id}.log"
+
+
+@contextmanager
+def entering(job_id: str) -> Iterator[Path]:
+    """The place for a pack still being written. While this process lives, no sweeper touches the job's files."""
+    incoming().mkdir(parents=True, exist_ok=True)
+    bundles().mkdir(parents=True, exist_ok=True)
+    guard, fresh = incoming() / f"{job_id}.lock", incoming() / f"{job_id}.pack"
+    with open(guard, "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield fresh
+        finally:
+            fresh.unlink(missing_ok=True)
+            guard.unlink(missing_ok=True)
+
+
+def is_entering(job_id: str) -> bool:
+    try:
+        lock = os.open(incoming() / f"{job_id}.lock", os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False

@@ -1,0 +1,35 @@
+"""Putting work into its row, and waking a worker once the row is committed."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from dashboard.models import Work
+
+log = logging.getLogger("clonoscope.work")
+
+# A message nobody took in this time is worthless: the sweeper has sent another.
+MESSAGE_LIFE_S = 60
+
+
+def enqueue(kind: str, target: str) -> Work:
+    """Call inside the transaction that changes the target's status."""
+    work = Work.objects.create(kind=kind, target=target)
+    transaction.on_commit(lambda: send([work.id]))
+    return work
+
+
+def send(work_ids: list[int]) -> None:
+    """Wakes a worker for each; a broker that is away only delays, for the sweeper sends again."""
+    from dashboard.tasks import do_work
+
+    for work_id in work_ids:
+        try:
+            do_work.apply_async((work_id,), expires=MESSAGE_LIFE_S, retry=False)
+        except do_work.OperationalError as error:
+            log.warning("work %s stays queued until the broker answers: %s", work_id, error)
+            return
+        Work.objects.filter(id=work_id).update(sent_at=Now())
