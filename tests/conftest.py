@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.services.chromium import chromium_program
 from tests.services.postgres import PostgresServer, postgres_server
 from tests.services.processes import ServiceMissing
 from tests.services.redis import forget_everything, redis_server
@@ -43,6 +44,15 @@ def redis_url(running_redis: str) -> str:
     """REDIS_URL of a real Redis that holds nothing."""
     forget_everything(running_redis)
     return running_redis
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of a real Chromium, for Playwright's executable_path."""
+    try:
+        return chromium_program()
+    except ServiceMissing as missing:
+        pytest.skip(str(missing))
 
 
 class LeftOut:

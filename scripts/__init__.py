@@ -1,0 +1,1 @@
+"""What `./run` and `./test` do: the environment, the programs that tests need, the checks."""

@@ -1,0 +1,209 @@
+"""Runs all checks side by side and sums them up; with arguments only pytest, with these. `./test` starts it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parent.parent
+# A developer's own settings must not lead tests to a real database.
+PRODUCTION_SETTINGS = (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "SPARK_MASTER",
+    "STORE_URI",
+    "LAKE_URI",
+    "SECRET_KEY",
+    "ALLOWED_HOSTS",
+)
+NO_TESTS_COLLECTED = 5
+
+
+@dataclass(slots=True)
+class Check:
+    name: str
+    command: list[str]
+    output: str = ""
+    status: int | None = None
+    duration_s: float = 0.0
+
+    def run(self, environment: dict[str, str]) -> None:
+        started = time.monotonic()
+        done = subprocess.run(
+            self.command,
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        self.finish(done.returncode, done.stdout, time.monotonic() - started)
+
+    def finish(self, status: int, output: str, duration_s: float) -> None:
+        self.status, self.output, self.duration_s = status, output, duration_s
+        if status:
+            print(f"\n--- {self.name} failed ---\n{output}", flush=True)
+
+    @property
+    def verdict(self) -> str:
+        return "ok" if self.status == 0 else "FAILED"
+
+
+@dataclass(slots=True)
+class Pytest:
+    """One run of pytest; its output is shown as it comes."""
+
+    name: str
+    arguments: list[str]
+    left_out: list[str] = field(default_factory=list)
+    tests: int = 0
+    status: int | None = None
+    duration_s: float = 0.0
+
+    def run(self, environment: dict[str, str], folder: Path, none_is_good: bool) -> None:
+        started = time.monotonic()
+        report = folder / f"{self.name.replace(' ', '-')}.xml"
+        command = [sys.executable, "-m", "pytest", f"--junit-xml={report}", *self.arguments]
+        self.status = subprocess.run(
+            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, check=False
+        ).returncode
+        if self.status == NO_TESTS_COLLECTED and none_is_good:
+            self.status = 0
+        self.duration_s = time.monotonic() - started
+        if report.exists():
+            self._read(report)
+
+    def _read(self, report: Path) -> None:
+        for case in ElementTree.parse(report).iter("testcase"):
+            self.tests += 1
+            skipped = case.find("skipped")
+            if skipped is not None and skipped.get("type") != "pytest.xfail":
+                self.left_out.append(f"{case.get('classname')}::{case.get('name')}: {skipped.get('message')}")
+
+    @property
+    def verdict(self) -> str:
+        return f"{'ok' if self.status == 0 else 'FAILED'}, {self.tests} tests"
+
+
+def static_checks() -> list[Check]:
+    python = sys.executable
+    scripts = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "tests/js").rglob("*.test.*js"))
+    return [
+        Check("format", [python, "-m", "ruff", "format", "--check", "--quiet", "--diff", "."]),
+        Check("lint", [python, "-m", "ruff", "check", "--quiet", "."]),
+        Check("javascript", [node(), "--test", *scripts]),
+        Check("migrations", [python, "manage.py", "makemigrations", "--check", "--dry-run"]),
+        Check("types", [python, "-m", "mypy"]),
+    ]
+
+
+def node() -> str:
+    """The machine's if it is 18 or newer, else the one that Playwright brings along."""
+    program = shutil.which("node")
+    if program is not None:
+        version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+        if version.startswith("v") and int(version[1:].split(".")[0]) >= 18:
+            return program
+    import playwright
+
+    return str(Path(playwright.__file__).parent / "driver" / "node")
+
+
+def run_in_turn(checks: list[Check], environment: dict[str, str]) -> None:
+    for check in checks:
+        check.run(environment)
+
+
+def everything(environment: dict[str, str], folder: Path) -> list[Check | Pytest]:
+    checks = static_checks()
+    beside = threading.Thread(target=run_in_turn, args=(checks, environment))
+    beside.start()
+    workers = str(min(os.cpu_count() or 1, 4))
+    parallel = Pytest("pytest", ["-q", "-n", workers, "--dist", "loadfile", "-m", "not screenshots and not serial"])
+    parallel.run(environment, folder, none_is_good=False)
+    beside.join()
+    # These kill processes or measure times: nothing may run beside them.
+    serial = Pytest("pytest one by one", ["-q", "-m", "serial and not screenshots"])
+    serial.run(environment, folder, none_is_good=True)
+    return [*checks, parallel, serial]
+
+
+def only_pytest(arguments: list[str], environment: dict[str, str], folder: Path) -> list[Check | Pytest]:
+    chosen = Pytest("pytest", ["-m", "not screenshots", *arguments])
+    chosen.run(environment, folder, none_is_good=False)
+    return [chosen]
+
+
+def screenshots(environment: dict[str, str], folder: Path) -> list[Check | Pytest]:
+    pictures = Pytest("screenshots", ["-m", "screenshots", "tests/browser"])
+    pictures.run(environment, folder, none_is_good=False)
+    return [pictures]
+
+
+def tree_state() -> str | None:
+    """What git sees changed; None outside a checkout."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        return None
+    command = ["git", "-c", f"safe.directory={ROOT}", "status", "--porcelain"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+def changes_since(before: str | None) -> str:
+    after = None if before is None else tree_state()
+    if before is None or after is None:
+        return ""
+    return "\n".join(sorted(set(after.splitlines()) - set(before.splitlines())))
+
+
+def summary(results: list[Check | Pytest], dirt: str, duration_s: float) -> int:
+    print("\n=== Summary")
+    for result in results:
+        print(f"  {result.name:<18} {result.verdict:<22} {result.duration_s:6.1f} s")
+    left_out = [name for result in results if isinstance(result, Pytest) for name in result.left_out]
+    for name in left_out:
+        print(f"  left out: {name}")
+    if dirt:
+        print(f"  The run left changes in the tree:\n{dirt}")
+    in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    bad = [result.name for result in results if result.status != 0]
+    bad += ["clean tree"] if dirt else []
+    bad += ["completeness"] if left_out and in_ci else []
+    without = f", but {len(left_out)} tests were left out" if left_out else ""
+    if bad:
+        print(f"FAILED after {duration_s:.0f} s: {', '.join(bad)}{without}.")
+        return 1
+    print(f"All checks passed in {duration_s:.0f} s{without}.")
+    return 0
+
+
+def main(arguments: list[str]) -> int:
+    started = time.monotonic()
+    before = None if arguments else tree_state()
+    with tempfile.TemporaryDirectory(prefix="clonoscope-checks-") as name:
+        folder = Path(name)
+        environment = {key: value for key, value in os.environ.items() if key not in PRODUCTION_SETTINGS}
+        environment |= {"CLONOSCOPE_DATA": str(folder / "data"), "PYTHONUNBUFFERED": "1"}
+        if arguments[:1] == ["--screenshots"]:
+            results = screenshots(environment, folder)
+        elif arguments:
+            results = only_pytest(arguments, environment, folder)
+        else:
+            results = everything(environment, folder)
+    after = tree_state()
+    dirt = (
+        "" if before is None or after is None else "\n".join(sorted(set(after.splitlines()) - set(before.splitlines())))
+    )
+    return summary(results, dirt, time.monotonic() - started)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
