@@ -198,11 +198,7 @@ def main(arguments: list[str]) -> int:
             results = only_pytest(arguments, environment, folder)
         else:
             results = everything(environment, folder)
-    after = tree_state()
-    dirt = (
-        "" if before is None or after is None else "\n".join(sorted(set(after.splitlines()) - set(before.splitlines())))
-    )
-    return summary(results, dirt, time.monotonic() - started)
+    return summary(results, changes_since(before), time.monotonic() - started)
 
 
 if __name__ == "__main__":
