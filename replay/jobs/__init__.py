@@ -1,0 +1,1 @@
+"""Sample jobs, and how they are recorded."""

@@ -1,0 +1,88 @@
+"""`pass-through`: records go from a source through maps to a sink, each map stamping them with what it alone chose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from replay.model import Record
+from replay.runtime.operators import Context, Operator
+
+
+class Source(Operator):
+    """Hands on the records of its partition."""
+
+    description = "Reads its partition, record by record."
+
+    def __init__(self) -> None:
+        self.records = 0
+
+    def on_record(self, record: Record, context: Context) -> None:
+        """Emits the record as it is."""
+        self.records += 1
+        context.emit(record)
+
+    def snapshot(self) -> dict[str, Any]:
+        """How many records were read."""
+        return {"records": self.records}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """The inverse of `snapshot`."""
+        self.records = state["records"]
+
+
+class PassThrough(Operator):
+    """Counts records by key and stamps each with its count and the wall clock, so order and time show in its output."""
+
+    description = "Stamps each record with the time and with how many of its key came before."
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.by_key: dict[str, int] = {}
+
+    def open(self, context: Context) -> None:
+        """Reads the options: every how many records the wall clock is asked (0: never)."""
+        self.clock_every = int(context.options.get("clock_every", 1))
+
+    def on_record(self, record: Record, context: Context) -> None:
+        """The output depends on the order (records, nth) and on the time (at_ms)."""
+        self.records += 1
+        nth = self.by_key.get(record.key, 0) + 1
+        self.by_key[record.key] = nth
+        value = dict(record.value)
+        value["nth"] = nth
+        value["seen"] = self.records
+        if self.clock_every and self.records % self.clock_every == 0:
+            value["at_ms"] = context.clock.now_ms()
+        context.emit(Record(record.key, record.timestamp, value, record.lineage))
+
+    def snapshot(self) -> dict[str, Any]:
+        """Counts, in all and by key."""
+        return {"records": self.records, "by_key": [[key, self.by_key[key]] for key in sorted(self.by_key)]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """The inverse of `snapshot`."""
+        self.records = state["records"]
+        self.by_key = dict(state["by_key"])
+
+
+class Sink(Operator):
+    """Gives every record to the outside world at once."""
+
+    description = "Writes each record to the outside world."
+
+    def __init__(self) -> None:
+        self.records = 0
+
+    def on_record(self, record: Record, context: Context) -> None:
+        """Writes the record as it is."""
+        self.records += 1
+        context.write(record)
+
+    def snapshot(self) -> dict[str, Any]:
+        """How many records were written."""
+        return {"records": self.records}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """The inverse of `snapshot`."""
+        self.records = state["records"]

@@ -1,0 +1,1 @@
+"""Tasks, channels, checkpoints and failures of a job in virtual time."""

@@ -1,0 +1,84 @@
+"""The choices of a main thread: made and logged while it runs, taken from the log and logged again while it replays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from replay.errors import InvariantError
+from replay.log.determinants import Determinant
+from replay.services.cursor import Cursor
+
+D = TypeVar("D", bound=Determinant)  # one kind of determinant
+Append = Callable[[Determinant, int], object]
+
+
+class Wall(Protocol):
+    """The world outside of a task, where it is not replayed."""
+
+    def now_ms(self) -> int:
+        """The wall clock."""
+
+
+class ChoiceObserver(Protocol):
+    """Is told of every determinant that was taken from the returned log, and of every one that was appended."""
+
+    def took(self, determinant: Determinant, epoch: int, offset: int) -> None:
+        """A determinant of the returned log was used; `offset` is where it stands there."""
+
+    def appended(self, determinant: Determinant, epoch: int) -> None:
+        """A determinant was appended to the task's own main log."""
+
+
+class Choices:
+    """Live without a cursor. With one, follows it to its end and goes on live from there, even in mid-record."""
+
+    def __init__(self, append: Append | None, *, cursor: Cursor | None = None, epoch: int = 0):
+        """`append` None: the protocol logs nothing (sharing depth 0)."""
+        self.epoch = epoch
+        self.observer: ChoiceObserver | None = None
+        self._append = append
+        self._cursor = cursor if cursor is not None and not cursor.used_up else None
+
+    @property
+    def cursor(self) -> Cursor | None:
+        """The place in the returned log; None as soon as it is used up."""
+        return self._cursor
+
+    @property
+    def replaying(self) -> bool:
+        """Whether the next choice comes from the returned log."""
+        return self._cursor is not None
+
+    def sync(self, kind: type[D], make: Callable[[], D]) -> D:
+        """The next choice of that kind. Appended in both cases: after a replay the log must equal the lost one."""
+        if self._cursor is None:
+            chosen = make()
+            self.append(chosen)
+            return chosen
+        return self.follow(kind)
+
+    def follow(self, kind: type[D]) -> D:
+        """Takes the next determinant of the returned log and appends it again before anything else can be appended."""
+        cursor = self._cursor
+        if cursor is None:
+            raise InvariantError(f"a {kind.kind} determinant is to be followed where nothing is replayed")
+        offset = cursor.offset(self.epoch)
+        taken = cursor.take(self.epoch, kind)
+        if self.observer is not None:
+            self.observer.took(taken, self.epoch, offset)
+        self.append(taken)
+        if cursor.used_up:
+            self._cursor = None
+        return taken
+
+    def due(self, record_count: int) -> Determinant | None:
+        """The asynchronous determinant that must be executed now, before the next element."""
+        return None if self._cursor is None else self._cursor.peek_due(self.epoch, record_count)
+
+    def append(self, determinant: Determinant) -> None:
+        """Appends to the task's main log, in the current epoch."""
+        if self._append is not None:
+            self._append(determinant, self.epoch)
+        if self.observer is not None:
+            self.observer.appended(determinant, self.epoch)
