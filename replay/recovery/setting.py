@@ -27,7 +27,7 @@ class Setting:
     world: ChannelId | None = None
     sharing_depth: int | None = None
     on_lost: str = "rollback"
-    distances: Mapping[TaskId, int] = field(default_factory=dict)
+    distances: Mapping[TaskId, int] = field(default_factory=dict, hash=False)
     holdings: Holdings = nothing_held
 
     @classmethod
