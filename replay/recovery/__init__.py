@@ -1,6 +1,6 @@
 """Recovery of a failed task as a pure state machine: events in, effects out. See `manager.RecoveryManager`."""
 
-from replay.recovery.answers import Answer, Answers, HeldLog, Logs
+from replay.recovery.answers import Answer, Answers, Logs
 from replay.recovery.effects import (
     AnswerDeterminants,
     DropPartialRecord,
@@ -53,7 +53,6 @@ __all__ = [
     "EpochStarted",
     "Escalate",
     "Event",
-    "HeldLog",
     "Logs",
     "MainLogUsedUp",
     "Observer",

@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from replay.errors import CorruptRecording, check
-from replay.model import MAIN, ChannelId, LogId, TaskId, Thread
+from replay.log.causal_log import Copy, merge_copies
+from replay.model import MAIN, ChannelId, LogId, TaskId, Thread, output_of_thread
 
 Result = Literal["held", "failed-too", "beyond-depth"]
 RESULTS: tuple[Result, ...] = ("held", "failed-too", "beyond-depth")
 
 
 @dataclass(frozen=True, slots=True)
-class HeldLog:
-    """One holder's copy of one epoch of one thread log, from the epoch's start."""
-
-    log: LogId
-    epoch: int
-    data: bytes
-    holder: str
-
-    @property
-    def key(self) -> tuple[LogId, int]:
-        """What the copy is of."""
-        return self.log, self.epoch
-
-
-@dataclass(frozen=True, slots=True)
 class Logs:
     """Copies of a task's logs, at most one per log and epoch, sorted by log and epoch."""
 
-    copies: tuple[HeldLog, ...] = ()
+    copies: tuple[Copy, ...] = ()
 
     @classmethod
-    def of(cls, copies: Iterable[HeldLog]) -> Logs:
+    def of(cls, copies: Iterable[Copy]) -> Logs:
         """The given copies; the longest of those that are of the same bytes."""
         return merged((cls(tuple(copies)),))
 
-    def __iter__(self) -> Iterator[HeldLog]:
+    def __iter__(self) -> Iterator[Copy]:
         return iter(self.copies)
 
     def __bool__(self) -> bool:
         return any(copy.data for copy in self.copies)
 
-    def thread(self, thread: Thread) -> tuple[HeldLog, ...]:
+    def thread(self, thread: Thread) -> tuple[Copy, ...]:
         """The copies of one thread's log, by epoch."""
         return tuple(copy for copy in self.copies if copy.log.thread == thread)
 
@@ -113,50 +98,11 @@ class Answers:
 
 def merged(answers: Iterable[Logs]) -> Logs:
     """The longest copy of each log and epoch; every other must be a prefix of it, else the recording is corrupt."""
-    longest: dict[tuple[LogId, int], HeldLog] = {}
-    for logs in answers:
-        for copy in logs:
-            known = longest.get(copy.key)
-            longest[copy.key] = copy if known is None else longer(known, copy)
+    longest = merge_copies(copy for logs in answers for copy in logs)
     return Logs(tuple(longest[key] for key in sorted(longest, key=_order)))
 
 
-def longer(one: HeldLog, other: HeldLog) -> HeldLog:
-    """The longer of two copies of one log (the first, where they are equal), once the shorter has proved its prefix."""
-    check(one.key == other.key, "only copies of one log and epoch can be compared")
-    short, long = (one, other) if len(one.data) < len(other.data) else (other, one)
-    if not long.data.startswith(short.data):
-        at = first_difference(short.data, long.data)
-        raise CorruptRecording(
-            f"two copies of epoch {one.epoch} of the log {one.log} differ at byte {at}: "
-            f"{one.holder} holds {_hex_at(one.data, at)}, {other.holder} holds {_hex_at(other.data, at)}",
-            holders=(one.holder, other.holder),
-            offset=at,
-            remedy="Neither copy can be trusted; record again, or look at both holders' deltas",
-        )
-    return long
-
-
-def first_difference(one: bytes, other: bytes) -> int:
-    """Where two byte strings part; the shorter one's length where they agree so far."""
-    if one == other:
-        return len(one)
-    size, start = min(len(one), len(other)), 0
-    while start < size and one[start : start + 4096] == other[start : start + 4096]:
-        start += 4096
-    return next((i for i in range(start, size) if one[i] != other[i]), size)
-
-
-def extents_by_log(logs: Logs) -> Mapping[tuple[LogId, int], int]:
-    """How long each copy is."""
-    return {copy.key: len(copy.data) for copy in logs}
-
-
-def _hex_at(data: bytes, at: int) -> str:
-    return data[at : at + 4].hex() or "nothing"
-
-
-def _order(key: tuple[LogId, int]) -> tuple[TaskId, int, int, int]:
+def _order(key: tuple[LogId, int]) -> tuple[TaskId, int, int]:
     log, epoch = key
-    output = -1 if log.thread == MAIN else int(log.thread.removeprefix("out-"))
-    return log.task, 0 if log.thread == MAIN else 1, output, epoch
+    output = output_of_thread(log.thread)
+    return log.task, -1 if output is None else output, epoch

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from replay.errors import UnexpectedEvent
+from replay.log.causal_log import Copy
 from replay.model import MAIN, ChannelId, LogId, TaskId
-from replay.recovery import HeldLog, Logs, RecoveryManager, Setting
+from replay.recovery import Logs, RecoveryManager, Setting
 from replay.recovery import effects as fx
 from replay.recovery import events as ev
 
@@ -192,16 +193,17 @@ def longest(answers: Any) -> Logs:
     best: dict[Any, Any] = {}
     for answer in answers:
         for copy in answer.logs:
-            if copy.key not in best or len(copy.data) > len(best[copy.key].data):
-                best[copy.key] = copy
-    return Logs(tuple(best[key] for key in sorted(best, key=lambda k: (k[0].task, k[0].thread, k[1]))))
+            key = (copy.log.task, copy.log.thread, copy.epoch)
+            if key not in best or len(copy.data) > len(best[key].data):
+                best[key] = copy
+    return Logs(tuple(best[key] for key in sorted(best, key=lambda k: (k[0], k[1] != MAIN, k[1:]))))
 
 
 def random_logs(rng: random.Random, of: TaskId) -> Logs:
     threads = [t for t in (MAIN, "out-0", "out-1") if rng.random() < 0.5]
     return Logs(
         tuple(
-            HeldLog(LogId(of, t), epoch, WHOLE[of, t][: rng.randrange(20)], "c.0")
+            Copy("c.0", LogId(of, t), epoch, WHOLE[of, t][: rng.randrange(20)])
             for t in threads
             for epoch in sorted(rng.sample(range(3), rng.randrange(1, 3)))
         )

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from replay.errors import CorruptRecording
+from replay.log.causal_log import Copy
 from replay.model import MAIN, ChannelId, LogId, TaskId
-from replay.recovery import Answer, Answers, HeldLog, Logs
-from replay.recovery.answers import first_difference, merged
+from replay.recovery import Answer, Answers, Logs
+from replay.recovery.answers import merged
 
 LOG = LogId(TaskId("b.0"), MAIN)
 ONE, TWO = ChannelId("b.0>c.0"), ChannelId("b.0>c.1")
 
 
-def copy(data: bytes, holder: str = "c.0", *, epoch: int = 0, log: LogId = LOG) -> HeldLog:
-    return HeldLog(log, epoch, data, holder)
+def copy(data: bytes, holder: str = "c.0", *, epoch: int = 0, log: LogId = LOG) -> Copy:
+    return Copy(holder, log, epoch, data)
 
 
 def test_the_longest_copy_of_each_log_and_epoch_wins() -> None:
@@ -66,16 +65,3 @@ def test_what_a_relay_answers(results: tuple[str, str], held: bytes, own: bytes,
     answer = answers.relayed(Logs((copy(own, "b.0"),)) if own else Logs())
     assert answer.result == expected
     assert b"".join(c.data for c in answer.logs) == held + own, "the logs go along always"
-
-
-def test_the_first_difference_is_found_wherever_it_is() -> None:
-    seed = 20261118
-    rng = random.Random(seed)
-    for _ in range(200):
-        data = rng.randbytes(rng.choice((1, 7, 4096, 9000)))
-        at = rng.randrange(len(data))
-        other = bytearray(data)
-        other[at] ^= 1 << rng.randrange(8)
-        assert first_difference(data, bytes(other)) == at, f"seed {seed}"
-        assert first_difference(data, data[:at]) == at
-        assert first_difference(data, data) == len(data)

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from replay.log.causal_log import Copy
 from replay.model import MAIN, ChannelId, LogId, TaskId
 from replay.recovery import (
     ChannelReconnected,
     DeterminantsReturned,
     EpochStarted,
     Event,
-    HeldLog,
     Logs,
     MainLogUsedUp,
     RecoveryManager,
@@ -80,9 +80,9 @@ def answer_of(trace: dict[str, Any], text: str, k: int) -> DeterminantsReturned:
     out = re.search(r"buildAndLogBuffer\((\d+)\)", json.dumps(trace["steps"])) if main else None
     copies = []
     if main:
-        copies.append(HeldLog(LogId(US, MAIN), 0, bytes.fromhex(main[1]), f"down.{k}"))
+        copies.append(Copy(f"down.{k}", LogId(US, MAIN), 0, bytes.fromhex(main[1])))
     if out:
-        copies.append(HeldLog(LogId(US, f"out-{k}"), 0, b"\7" + int(out[1]).to_bytes(4, "big"), f"down.{k}"))
+        copies.append(Copy(f"down.{k}", LogId(US, f"out-{k}"), 0, b"\7" + int(out[1]).to_bytes(4, "big")))
     return DeterminantsReturned(channel_out(k), US, "held" if main else "failed-too", Logs(tuple(copies)))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from replay.errors import UnexpectedEvent
+from replay.log.causal_log import Copy
 from replay.model import MAIN, ChannelId, LogId, TaskId
 from replay.recovery import (
     AnswerDeterminants,
@@ -18,7 +19,6 @@ from replay.recovery import (
     EnteredRunning,
     EpochStarted,
     Event,
-    HeldLog,
     Logs,
     MainLogUsedUp,
     OutputRebuilt,
@@ -39,9 +39,9 @@ from replay.recovery.states import STATE_NAMES
 US, UP = TaskId("b.0"), TaskId("a.0")
 IN_0, IN_1 = ChannelId("a.0>b.0"), ChannelId("a.1>b.0")
 OUT_0, OUT_1 = ChannelId("b.0>c.0"), ChannelId("b.0>c.1")
-OURS = Logs((HeldLog(LogId(US, MAIN), 3, b"\0\1", "c.0"), HeldLog(LogId(US, "out-0"), 3, b"\7\0\0\0\5", "c.0")))
-THEIRS = Logs((HeldLog(LogId(UP, MAIN), 3, b"\0\1\0\0", "c.0"),))
-OWN_COPY = Logs((HeldLog(LogId(UP, MAIN), 3, b"\0\1", "b.0"),))
+OURS = Logs((Copy("c.0", LogId(US, MAIN), 3, b"\0\1"), Copy("c.0", LogId(US, "out-0"), 3, b"\7\0\0\0\5")))
+THEIRS = Logs((Copy("c.0", LogId(UP, MAIN), 3, b"\0\1\0\0"),))
+OWN_COPY = Logs((Copy("b.0", LogId(UP, MAIN), 3, b"\0\1"),))
 
 RAISES = "raises"
 STAYS = ("stays", ())

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from replay.errors import CorruptRecording, UnexpectedEvent
+from replay.log.causal_log import Copy
 from replay.model import MAIN, ChannelId, LogId, TaskId
 from replay.recovery import (
     AnswerDeterminants,
@@ -19,7 +20,6 @@ from replay.recovery import (
     EnteredRunning,
     EpochStarted,
     Escalate,
-    HeldLog,
     Logs,
     MainLogUsedUp,
     OutputRebuilt,
@@ -38,8 +38,8 @@ from replay.recovery import (
 US, UP, SIDE = TaskId("b.0"), TaskId("a.0"), TaskId("s.0")
 IN, IN_1 = ChannelId("a.0>b.0"), ChannelId("x.0>b.0")
 OUT, OUT_1 = ChannelId("b.0>c.0"), ChannelId("b.0>c.1")
-MAIN_LOG = HeldLog(LogId(US, MAIN), 0, b"\0\1", "c.0")
-OUT_LOG = HeldLog(LogId(US, "out-0"), 0, b"\7\0\0\0\1", "c.0")
+MAIN_LOG = Copy("c.0", LogId(US, MAIN), 0, b"\0\1")
+OUT_LOG = Copy("c.0", LogId(US, "out-0"), 0, b"\7\0\0\0\1")
 
 
 def recovering(*, inputs: Any = (IN,), outputs: Any = (OUT,), **setting: Any) -> RecoveryManager:
@@ -84,9 +84,9 @@ def test_a_sink_with_a_determinant_keeping_world_asks_it_for_itself_and_for_othe
     one = recovering(outputs=(), world=world)
     assert one.handle(DeterminantsRequested(IN, UP, 0)) == (RequestDeterminants(world, UP, 0),)
     assert one.handle(RecoveryStarted()) == (RequestReplay(IN, 0, 0), RequestDeterminants(world, US, 0))
-    kept = Logs((HeldLog(LogId(UP, MAIN), 0, b"\0\1", "world"),))
+    kept = Logs((Copy("world", LogId(UP, MAIN), 0, b"\0\1"),))
     assert one.handle(DeterminantsReturned(world, UP, "held", kept)) == (AnswerDeterminants(IN, UP, "held", kept),)
-    own = Logs((HeldLog(LogId(US, MAIN), 0, b"\0\1", "world"),))
+    own = Logs((Copy("world", LogId(US, MAIN), 0, b"\0\1"),))
     assert one.handle(DeterminantsReturned(world, US, "held", own)) == (StartReplaying(own),)
 
 
@@ -139,7 +139,7 @@ def test_answers_from_epochs_before_the_restored_one_are_not_replayed() -> None:
     one.handle(RestoreStarted(1))
     one.handle(StateRestored(1))
     one.handle(RecoveryStarted())
-    later = HeldLog(LogId(US, MAIN), 1, b"\0\2", "c.0")
+    later = Copy("c.0", LogId(US, MAIN), 1, b"\0\2")
     assert answered(one, DeterminantsReturned(OUT, US, "held", Logs((MAIN_LOG, later)))) == (
         StartReplaying(Logs((later,))),
     )
@@ -149,7 +149,7 @@ def test_holders_that_disagree_are_named() -> None:
     one = recovering(outputs=(OUT, OUT_1))
     one.handle(RecoveryStarted())
     answered(one, DeterminantsReturned(OUT, US, "held", Logs((MAIN_LOG,))))
-    other = HeldLog(LogId(US, MAIN), 0, b"\0\2", "c.1")
+    other = Copy("c.1", LogId(US, MAIN), 0, b"\0\2")
     with pytest.raises(CorruptRecording, match=r"c\.0.*c\.1"):
         one.handle(DeterminantsReturned(OUT_1, US, "held", Logs((other,))))
 
@@ -225,7 +225,7 @@ def test_two_who_ask_for_one_task_are_served_by_one_question() -> None:
     one = recovering(inputs=(IN, IN_1))
     assert one.handle(DeterminantsRequested(IN, SIDE, 0)) == (RequestDeterminants(OUT, SIDE, 0),)
     assert one.handle(DeterminantsRequested(IN_1, SIDE, 0)) == ()
-    logs = Logs((HeldLog(LogId(SIDE, MAIN), 0, b"\0\1", "c.0"),))
+    logs = Logs((Copy("c.0", LogId(SIDE, MAIN), 0, b"\0\1"),))
     assert one.handle(DeterminantsReturned(OUT, SIDE, "held", logs)) == (
         AnswerDeterminants(IN, SIDE, "held", logs),
         AnswerDeterminants(IN_1, SIDE, "held", logs),
@@ -252,7 +252,7 @@ def test_a_relay_opened_before_running_completes_there_but_new_requests_are_answ
 
 
 def test_a_recovering_sink_answers_what_it_has_at_once() -> None:
-    held = Logs((HeldLog(LogId(UP, MAIN), 0, b"\0\1", US),))
+    held = Logs((Copy(US, LogId(UP, MAIN), 0, b"\0\1"),))
     has = recovering(outputs=(), holdings=lambda of, epoch: held)
     assert has.handle(DeterminantsRequested(IN, UP, 0)) == (AnswerDeterminants(IN, UP, "held", held),)
     has_not = recovering(outputs=())
@@ -263,7 +263,7 @@ def test_a_relays_own_copy_is_that_of_the_moment_it_answers() -> None:
     held = [Logs()]
     one = recovering(holdings=lambda of, epoch: held[0])
     one.handle(DeterminantsRequested(IN, UP, 0))
-    held[0] = Logs((HeldLog(LogId(UP, MAIN), 0, b"\0\1", US),))
+    held[0] = Logs((Copy(US, LogId(UP, MAIN), 0, b"\0\1"),))
     assert one.handle(DeterminantsReturned(OUT, UP, "failed-too")) == (AnswerDeterminants(IN, UP, "held", held[0]),)
 
 
