@@ -1,0 +1,1 @@
+"""Documentation is held to the code: what a page says is read and compared."""
