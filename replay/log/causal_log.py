@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from replay.errors import CorruptRecording, DeltaGap, check
@@ -162,6 +162,10 @@ class _Consumer:
     from_epoch: int
     sent: dict[tuple[LogId, int], int] = field(default_factory=dict)
 
+    def forget(self, which: Callable[[LogId, int], bool]) -> None:
+        for pair in [one for one in self.sent if which(*one)]:
+            del self.sent[pair]
+
 
 class CausalLog:
     """Own logs and received ones of a task's attempt. Sharing depth None is full, 0 shares nothing."""
@@ -234,15 +238,13 @@ class CausalLog:
             log.truncate(before_epoch)
         self.received.truncate(before_epoch)
         for consumer in self._consumers.values():
-            for log, epoch in [one for one in consumer.sent if one[1] < before_epoch]:
-                del consumer.sent[log, epoch]
+            consumer.forget(lambda _, epoch: epoch < before_epoch)
 
     def forget(self, task: TaskId, from_epoch: int = 0) -> None:
         """A task's next attempt is of another lineage: drops its copies, and what consumers were sent of them."""
         self.received.forget(task, from_epoch)
         for consumer in self._consumers.values():
-            for log, epoch in [one for one in consumer.sent if one[0].task == task and one[1] >= from_epoch]:
-                del consumer.sent[log, epoch]
+            consumer.forget(lambda log, epoch: log.task == task and epoch >= from_epoch)
 
 
 def _unsent(log: LogId, held: ThreadLog, consumer: _Consumer) -> Iterator[DeltaEntry]:

@@ -79,9 +79,7 @@ def encode_flat(entries: Iterable[DeltaEntry], ids: LogIds) -> bytes:
 
 
 def _flat_message(epoch: int, entries: list[DeltaEntry], ids: LogIds) -> bytes:
-    heads = b"".join(
-        _flat_id(ids.wire(one.log)) + _EXTENT.pack(one.offset, len(one.data)) for one in entries
-    )
+    heads = b"".join(_flat_id(ids.wire(one.log)) + _EXTENT.pack(one.offset, len(one.data)) for one in entries)
     return b"".join((_HEADER.pack(_HEADER.size + len(heads), epoch), heads, *(one.data for one in entries)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Union
+from typing import ClassVar
 
 CALLBACKS = (
     "watermark",
@@ -127,9 +127,9 @@ class Take:
     TAG: ClassVar[int] = 16
 
 
-Determinant = Union[
-    Order, Timestamp, Rng, Serializable, TimerTrigger, SourceCheckpoint, IgnoreCheckpoint, BufferBuilt, Take
-]
+Determinant = (
+    Order | Timestamp | Rng | Serializable | TimerTrigger | SourceCheckpoint | IgnoreCheckpoint | BufferBuilt | Take
+)
 
 KINDS: tuple[type[Determinant], ...] = (
     Order,

@@ -105,9 +105,7 @@ class Graph:
 def _channels(tasks: Iterable[Task]) -> dict[ChannelId, Channel]:
     tasks = tuple(tasks)
     inputs = {c: (t.id, i) for t in tasks for i, c in enumerate(t.inputs)}
-    return {
-        o.channel: Channel(o.channel, t.id, k, *inputs[o.channel]) for t in tasks for k, o in enumerate(t.outputs)
-    }
+    return {o.channel: Channel(o.channel, t.id, k, *inputs[o.channel]) for t in tasks for k, o in enumerate(t.outputs)}
 
 
 def _topological(tasks: Iterable[Task], channels: Mapping[ChannelId, Channel]) -> tuple[TaskId, ...]:

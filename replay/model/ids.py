@@ -15,6 +15,8 @@ Thread = str
 """`main` or `out-<k>`."""
 
 MAIN: Thread = "main"
+
+
 def thread_of_output(k: int) -> Thread:
     """The name of the output thread of output channel `k`."""
     return f"out-{k}"
@@ -39,5 +41,3 @@ class LogId:
 
     def __str__(self) -> str:
         return f"{self.task}/{self.thread}"
-
-

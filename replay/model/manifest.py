@@ -132,5 +132,3 @@ class Manifest:
     def vertex(self, vertex: str) -> Vertex | None:
         """The vertex of that id, if the manifest names it."""
         return next((v for v in self.vertices if v.id == vertex), None)
-
-

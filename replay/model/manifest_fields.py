@@ -243,9 +243,9 @@ def _check_channels(top: Fields, manifest: Manifest) -> None:
             _check_channel(top, output.channel, outputs, starts=f"{task.id}>", ids=ids)
         for channel in task.inputs:
             _check_channel(top, channel, inputs, ends=f">{task.id}", ids=ids)
-    for channel in sorted(outputs ^ inputs):
-        side = "an input" if channel in outputs else "an output"
-        raise top.fault(f"channel {printable(channel)!r} is not {side} of any task")
+    for one_sided in sorted(outputs ^ inputs):
+        side = "an input" if one_sided in outputs else "an output"
+        raise top.fault(f"channel {printable(one_sided)!r} is not {side} of any task")
 
 
 def _check_channel(
@@ -334,8 +334,6 @@ def _task_json(task: Task) -> dict[str, Any]:
         "subtask": task.subtask,
         "number": task.number,
         "inputs": list(task.inputs),
-        "outputs": [
-            {"channel": one.channel, "partition": list(one.partition), "sub": one.sub} for one in task.outputs
-        ],
+        "outputs": [{"channel": one.channel, "partition": list(one.partition), "sub": one.sub} for one in task.outputs],
     }
     return {**found, "partitions": list(task.partitions)} if task.partitions else found

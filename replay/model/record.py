@@ -82,5 +82,3 @@ def _lineage(pairs: Any) -> tuple[tuple[str, int], ...]:
         if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and type(pair[1]) is int):
             raise ReplayError("a record's lineage is a list of [source task, offset]")
     return tuple((task, offset) for task, offset in pairs)
-
-

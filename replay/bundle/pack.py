@@ -1,0 +1,278 @@
+"""The store's form of a bundle: all members in one file behind an index, so that hostile names never name files."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import mmap
+import os
+import struct
+import tempfile
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from replay.bundle.containers import Container
+from replay.bundle.content import content_id_of, manifest_digest
+from replay.bundle.limits import Limits
+from replay.bundle.members import MANIFEST
+from replay.bundle.streams import Readable
+from replay.errors import BundleError, ReplayError
+
+PACK_MAGIC = b"CLPACK1\n"
+_ROW = struct.Struct(">QIQQ32s")
+_TAIL = struct.Struct(">QQQ32s8s")
+_CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PackSummary:
+    """What was packed."""
+
+    content_id: str
+    members: int
+    bytes: int
+
+
+def write_pack(
+    container: Container,
+    out: Path | str,
+    limits: Limits | None = None,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> PackSummary:
+    """Reads the container once, front to back, and publishes the pack by one rename; a refused one leaves nothing.
+
+    `progress` is told how many bytes were unpacked so far; what it raises ends the packing.
+    """
+    out = Path(out)
+    handle, part = tempfile.mkstemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent)
+    try:
+        with os.fdopen(handle, "w+b") as file:
+            summary = pack_into(container, file, limits or Limits(), progress)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, out)
+    except BaseException as fault:
+        os.unlink(part)
+        if isinstance(fault, OSError):
+            raise ReplayError(
+                f"the bundle could not be stored: {fault.strerror}", path=out.name, remedy="Make room and try again"
+            ) from fault
+        raise
+    return summary
+
+
+def pack_into(
+    container: Container, file: IO[bytes], limits: Limits, progress: Callable[[int], None] | None = None
+) -> PackSummary:
+    """Writes the pack to an open file, at its beginning."""
+    index = _IndexBuilder()
+    file.write(PACK_MAGIC)
+    total = len(PACK_MAGIC)
+    for name, _, stream in container.members():
+        size, digest = _copy(name, stream, file, limits)
+        index.add(name, total, size, digest)
+        total += size
+        if total > limits.max_bytes:
+            raise BundleError(f"the bundle unpacks to more than {limits.max_bytes} bytes", remedy="Split the recording")
+        if progress is not None:
+            progress(total)
+    if MANIFEST not in index.names:
+        raise missing_manifest(index.names)
+    content_id = content_id_of(index.digests())
+    index.write(file, total)
+    return PackSummary(content_id, len(index.names), total - len(PACK_MAGIC))
+
+
+def _copy(name: str, stream: Readable, file: IO[bytes], limits: Limits) -> tuple[int, bytes]:
+    """Copies a member; returns its size and digest."""
+    if name == MANIFEST:
+        data = stream.read(limits.max_manifest_bytes + 1)
+        while more := stream.read(limits.max_manifest_bytes + 1 - len(data)):
+            data += more
+        limits.check_size(name, len(data))
+        file.write(data)
+        return len(data), manifest_digest(data)
+    digest, size = hashlib.sha256(), 0
+    while chunk := stream.read(_CHUNK_BYTES):
+        digest.update(chunk)
+        file.write(chunk)
+        size += len(chunk)
+    return size, digest.digest()
+
+
+def missing_manifest(names: object) -> BundleError:
+    """There is no job.json at the top; where there is one deeper, says so."""
+    nested = (
+        next((one for one in names if str(one).endswith(f"/{MANIFEST}")), None) if isinstance(names, dict) else None
+    )
+    if nested is None:
+        return BundleError("there is no manifest", path=MANIFEST, remedy="A bundle has its job.json at the top")
+    folder = nested.removesuffix(f"/{MANIFEST}")
+    return BundleError(
+        f"the manifest lies in the folder {folder} and not at the top", path=nested, remedy="Pack the folder's content"
+    )
+
+
+class _IndexBuilder:
+    """Collects the index in little memory, for bundles of a million members."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, int] = {}
+        self._offsets = array("Q")
+        self._sizes = array("Q")
+        self._digests = bytearray()
+
+    def add(self, name: str, offset: int, size: int, digest: bytes) -> None:
+        self.names[name] = len(self._offsets)
+        self._offsets.append(offset)
+        self._sizes.append(size)
+        self._digests += digest
+
+    def digests(self) -> Iterator[tuple[str, bytes]]:
+        for name in sorted(self.names):
+            yield name, self._digest(self.names[name])
+
+    def _digest(self, i: int) -> bytes:
+        return bytes(self._digests[32 * i : 32 * i + 32])
+
+    def write(self, file: IO[bytes], begin: int) -> None:
+        ordered = sorted(self.names)
+        at = begin
+        for name in ordered:
+            file.write(name.encode())
+        for name in ordered:
+            i, length = self.names[name], len(name.encode())
+            file.write(_ROW.pack(at, length, self._offsets[i], self._sizes[i], self._digest(i)))
+            at += length
+        content_id = bytes.fromhex(content_id_of(self.digests()))
+        file.write(_TAIL.pack(begin, at, len(ordered), content_id, PACK_MAGIC))
+
+
+class Pack:
+    """Reads members of a pack by name, in any order."""
+
+    def __init__(self, path: Path | str | BinaryIO):
+        self._file: BinaryIO = open(path, "rb") if isinstance(path, (str, Path)) else path  # noqa: SIM115
+        self.path = str(path) if isinstance(path, (str, Path)) else "pack"
+        try:
+            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+            tail: tuple[int, int, int, bytes, bytes] = _TAIL.unpack_from(self._map, len(self._map) - _TAIL.size)
+        except (ValueError, struct.error):
+            raise self._damaged() from None
+        self._names_at, self._rows_at, self._count, content_id, magic = tail
+        rows_end = self._rows_at + self._count * _ROW.size
+        if magic != PACK_MAGIC or not self._names_at <= self._rows_at or rows_end + _TAIL.size != len(self._map):
+            raise self._damaged()
+        self.content_id = content_id.hex()
+        self._names = _Names(self._map, self._rows_at, self._count)
+
+    def _damaged(self) -> BundleError:
+        return BundleError("the stored bundle is damaged", path=self.path, remedy="Upload it again")
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._find(name) is not None
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """The bytes of all members."""
+        return self._names_at - len(PACK_MAGIC)
+
+    def names(self, prefix: str = "") -> Iterator[str]:
+        """The members whose names begin so, in order."""
+        for i in range(bisect_left(self._names, prefix.encode()), self._count):
+            name = self._names[i].decode()
+            if not name.startswith(prefix):
+                return
+            yield name
+
+    def size(self, name: str) -> int:
+        """The member's size in bytes."""
+        return self.extent(name)[1]
+
+    def extent(self, name: str) -> tuple[int, int]:
+        """Where in the file the member stands: (offset, length)."""
+        i = self._find(name)
+        if i is None:
+            raise BundleError("the bundle has no such member", path=name)
+        _, _, offset, size, _ = self._row(i)
+        return offset, size
+
+    def digest(self, name: str) -> bytes:
+        """The member's SHA-256; the manifest's is that of its content id."""
+        i = self._find(name)
+        if i is None:
+            raise BundleError("the bundle has no such member", path=name)
+        return bytes(self._row(i)[4])
+
+    def read(self, name: str) -> bytes:
+        """The member's bytes."""
+        offset, size = self.extent(name)
+        return self._map[offset : offset + size]
+
+    def open(self, name: str) -> BinaryIO:
+        """The member as a stream that can seek."""
+        return io.BufferedReader(_Extent(self._file.fileno(), *self.extent(name)), _CHUNK_BYTES >> 4)
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._map.close()
+        self._file.close()
+
+    def _row(self, i: int) -> tuple[int, int, int, int, bytes]:
+        return _ROW.unpack_from(self._map, self._rows_at + i * _ROW.size)
+
+    def _find(self, name: str) -> int | None:
+        raw = name.encode("utf-8", "surrogatepass")
+        i = bisect_left(self._names, raw)
+        return i if i < self._count and self._names[i] == raw else None
+
+
+class _Names(Sequence[bytes]):
+    """The sorted names, read from the file where they are asked for. Order of UTF-8 is order of code points."""
+
+    def __init__(self, data: mmap.mmap, rows_at: int, count: int):
+        self._data, self._rows_at, self._count = data, rows_at, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, i: int) -> bytes:  # type: ignore[override]
+        at, length, _, _, _ = _ROW.unpack_from(self._data, self._rows_at + i * _ROW.size)
+        return self._data[at : at + length]
+
+
+class _Extent(io.RawIOBase):
+    """A part of a file as a stream of its own; shares no position with others."""
+
+    def __init__(self, handle: int, offset: int, size: int):
+        super().__init__()
+        self._handle, self._offset, self._size, self._at = handle, offset, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, to: int, whence: int = io.SEEK_SET, /) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, base + to)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, target: memoryview, /) -> int:  # type: ignore[override]
+        wanted = max(0, min(len(target), self._size - self._at))
+        data = os.pread(self._handle, wanted, self._offset + self._at)
+        target[: len(data)] = data
+        self._at += len(data)
+        return len(data)
