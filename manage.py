@@ -7,6 +7,9 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+    from dashboard.command_line import choose_data_folder
+
+    choose_data_folder(sys.argv)
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(sys.argv)

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 from django.conf import settings
 
 LOCK_NAME = "server.lock"
+ASKING_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +54,45 @@ def prepare() -> None:
     settings.SECRET_KEY = settings.SECRET_KEY_FILE.read_text().strip()
 
 
+class Hold:
+    """The data folder while this process holds it."""
+
+    def __init__(self, lock: int, command: str) -> None:
+        self._lock = lock
+        self._command = command
+
+    def tell(self, address: str) -> None:
+        """Lets who finds the folder held know where it is served."""
+        words = json.dumps({"pid": os.getpid(), "address": address, "command": self._command}).encode()
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, words, 0)
+
+
 @contextmanager
-def held(*, address: str = "", command: str = "up") -> Iterator[None]:
+def held(*, address: str = "", command: str = "up") -> Iterator[Hold]:
     """Holds the data folder; raises FolderInUse where another process does. The kernel frees it if we are killed."""
     path = settings.DATA / LOCK_NAME
     settings.DATA.mkdir(parents=True, exist_ok=True)
     with open(path, "a+") as lock:
+        _take(lock.fileno(), path)
+        hold = Hold(lock.fileno(), command)
+        hold.tell(address)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise FolderInUse(settings.DATA, _read_holder(path)) from None
-        _write_holder(lock.fileno(), Holder(os.getpid(), address, command))
-        try:
-            yield
+            yield hold
         finally:
             os.ftruncate(lock.fileno(), 0)
+
+
+def _take(lock: int, path: Path) -> None:
+    """Whoever asks `holder` has the lock for a moment; who works here has it for longer than we wait."""
+    deadline = time.monotonic() + ASKING_S
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise FolderInUse(settings.DATA, _read_holder(path)) from None
+            time.sleep(ASKING_S / 10)
 
 
 def holder() -> Holder | None:
@@ -82,11 +108,6 @@ def holder() -> Holder | None:
         except BlockingIOError:
             return _read_holder(path)
     return None
-
-
-def _write_holder(file: int, who: Holder) -> None:
-    os.ftruncate(file, 0)
-    os.pwrite(file, json.dumps({"pid": who.pid, "address": who.address, "command": who.command}).encode(), 0)
 
 
 def _read_holder(path: Path) -> Holder:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from dashboard import joblog, store
 from dashboard.models import AuditEntry, Job, Replay, Status, Work, new_job_id
 from dashboard.models.status import PENDING, READABLE
 from dashboard.progress import push_state
+from dashboard.removal import remove_path
 from dashboard.work import interrupt
 from dashboard.work.queue import enqueue
 
@@ -34,10 +35,18 @@ class StoreFull(Exception):
     """The disk under the store has no room left."""
 
 
-def create_job_from_file(user: Any, path: Path, name: str, *, replay_when_ready: bool = False) -> Job:
+def create_job_from_file(
+    user: Any,
+    path: Path,
+    name: str,
+    *,
+    replay_when_ready: bool = False,
+    together_with: Callable[[], None] = lambda: None,
+) -> Job:
     """A queued job of the bundle at `path`, or the job that already holds the same content and this user may see.
 
-    Raises BundleError, having left nothing behind, if the bundle must be refused whole.
+    Raises BundleError, having left nothing behind, if the bundle must be refused whole. `together_with` runs in the
+    same transaction.
     """
     job_id = new_job_id()
     with store.entering(job_id) as fresh:
@@ -49,10 +58,11 @@ def create_job_from_file(user: Any, path: Path, name: str, *, replay_when_ready:
                     "The disk is full: the bundle could not be stored. Free some space, then try again."
                 ) from error
             raise
-        repeated = _same_content(user, facts["content_id"])
-        if repeated is not None:
-            return repeated
         with transaction.atomic():
+            together_with()
+            repeated = _same_content(user, facts["content_id"])
+            if repeated is not None:
+                return repeated
             job = Job.objects.create(
                 id=job_id, owner=user, name=_short(name), replay_when_ready=replay_when_ready, **facts
             )
@@ -155,7 +165,7 @@ def delete_replay(replay: Replay, user: Any) -> None:
         Replay.objects.filter(id=replay.id).delete()
         detail = {"job": replay.job_id, "task": replay.task}
         AuditEntry.objects.create(actor=user, action="replay.delete", target=replay.id, detail=detail)
-        transaction.on_commit(lambda: remove_tree(store.replay_path(replay.id)))
+        transaction.on_commit(lambda: remove_path(store.replay_path(replay.id)))
     joblog.write(replay.job_id, f"{user} deleted replay {replay.id}.")
 
 
@@ -241,13 +251,4 @@ def _remove_files(job_id: str, replays: list[str]) -> None:
     store.pack_path(job_id).unlink(missing_ok=True)
     store.log_path(job_id).unlink(missing_ok=True)
     for path in (store.lake_path(job_id), *map(store.replay_path, replays)):
-        remove_tree(path)
-
-
-def remove_tree(path: Path) -> None:
-    """A folder, or the link to one together with what it points to."""
-    if path.is_symlink():
-        version = path.resolve()
-        path.unlink(missing_ok=True)
-        path = version
-    shutil.rmtree(path, ignore_errors=True)
+        remove_path(path)

@@ -5,20 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 from channels.layers import get_channel_layer
 from django.conf import settings
+from django.db.models.functions import Now
 
-from dashboard.models import Job, Replay, Work
+from dashboard.models import Job, Replay, Status, Work
+
+if TYPE_CHECKING:
+    from dashboard.work.claim import Claim
 
 log = logging.getLogger("clonoscope.progress")
 _loop: asyncio.AbstractEventLoop | None = None
 _loop_lock = threading.Lock()
 
 MESSAGE_TYPE = "progress"
+ROW_EVERY_S = 1.0
+PUSH_EVERY_S = 0.2
 
 
 def group_of(target: str) -> str:
@@ -56,17 +63,26 @@ def push_state(target: str) -> None:
 
 
 def push(target: str, state: dict[str, Any]) -> None:
+    send(group_of(target), {"type": MESSAGE_TYPE, "state": state})
+
+
+def send(group: str, message: dict[str, Any]) -> None:
+    """To every socket of a group, without waiting for it."""
     loop = _server_loop()
     if loop is None:
         return
     layer = get_channel_layer()
-    _submit(layer.group_send(group_of(target), {"type": MESSAGE_TYPE, "state": state}), loop)
+    _submit(layer.group_send(group, message), loop)
 
 
 def use_loop(loop: asyncio.AbstractEventLoop | None) -> None:
     """The server's own loop: the in-memory layer reaches only sockets that live in it."""
     global _loop
     _loop = loop
+
+
+async def use_running_loop() -> None:
+    use_loop(asyncio.get_running_loop())
 
 
 def _server_loop() -> asyncio.AbstractEventLoop | None:
@@ -90,3 +106,25 @@ def _submit(sending: Coroutine[Any, Any, None], loop: asyncio.AbstractEventLoop)
 def _report(done: Any) -> None:
     if not done.cancelled() and done.exception() is not None:
         log.warning("progress could not be pushed: %s", done.exception())
+
+
+class Reporter:
+    """What a child tells, passed on; the row at most once a second, watchers a few times a second."""
+
+    def __init__(self, held: Claim) -> None:
+        self._held = held
+        self._told = self._pushed = -ROW_EVERY_S
+        self._phase = ""
+
+    def report(self, phase: str, done: int, total: int, unit: str, message: str) -> None:
+        now, changed = time.monotonic(), phase != self._phase
+        self._phase = phase
+        if changed or now - self._pushed >= PUSH_EVERY_S:
+            self._pushed = now
+            state = {"status": Status.RUNNING.value, "phase": phase, "done": done, "total": total, "unit": unit}
+            push(self._held.target, {**state, "message": message})
+        if now - self._told >= ROW_EVERY_S:
+            self._told = now
+            self._held.rows().update(
+                phase=phase[:64], done=done, total=total, unit=unit[:32], message=message, updated_at=Now()
+            )

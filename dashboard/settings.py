@@ -18,9 +18,10 @@ DATABASE_URL = env.text("DATABASE_URL")
 REDIS_URL = env.text("REDIS_URL")
 SPARK_MASTER = env.text("SPARK_MASTER", "local[*]")
 STORE = env.folder("STORE_URI", DATA / "store")
-LAKE = env.folder("LAKE_URI", DATA / "lake")
-# Beside the lake: publishing is a rename, which works within one file system only.
-STAGING = LAKE.parent / "staging"
+# The lake and its staging lie under one root: publishing is a rename, which works within one file system only.
+LAKE_ROOT = env.folder("LAKE_URI", DATA)
+LAKE = LAKE_ROOT / "lake"
+STAGING = LAKE_ROOT / "staging"
 
 # Several machines are production; one machine may be, by CLONOSCOPE_MODE.
 MODE = env.text("CLONOSCOPE_MODE") or ("production" if DATABASE_URL or REDIS_URL else "embedded")
@@ -65,6 +66,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    # First, so that also what the others refuse leaves the API in its own shape.
+    "dashboard.middleware.ApiErrors",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -75,7 +78,6 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "dashboard.middleware.PrivateByDefault",
-    "dashboard.middleware.ApiErrors",
 ]
 
 ROOT_URLCONF = "dashboard.urls"

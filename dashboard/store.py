@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,12 @@ def bundles() -> Path:
 
 def pack_path(job_id: str) -> Path:
     return bundles() / f"{job_id}.pack"
+
+
+def job_of(path: Path) -> str:
+    """The job that a file of the store belongs to; a pack being written has a name of its own around the job's."""
+    found = re.search(r"j_[0-9a-z]{12}", path.name)
+    return found.group() if found else ""
 
 
 def incoming() -> Path:

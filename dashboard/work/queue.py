@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
@@ -13,6 +14,13 @@ log = logging.getLogger("clonoscope.work")
 
 # A message nobody took in this time is worthless: the sweeper has sent another.
 MESSAGE_LIFE_S = 60
+_worker_here = False
+
+
+def worker_is_here(here: bool) -> None:
+    """A broker in memory reaches the worker of this process only; without one here, the server's sweeper sends."""
+    global _worker_here
+    _worker_here = here
 
 
 def enqueue(kind: str, target: str) -> Work:
@@ -24,6 +32,8 @@ def enqueue(kind: str, target: str) -> Work:
 
 def send(work_ids: list[int]) -> None:
     """Wakes a worker for each; a broker that is away only delays, for the sweeper sends again."""
+    if not (settings.REDIS_URL or _worker_here):
+        return
     from dashboard.tasks import do_work
 
     for work_id in work_ids:

@@ -1,0 +1,78 @@
+"""The Celery worker as a thread of the web process: no broker to install, and an end within seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+
+from celery.worker import WorkController, state
+
+from dashboard import progress
+from dashboard.celery import app
+from dashboard.work.queue import worker_is_here
+from dashboard.work.service import service
+
+log = logging.getLogger("clonoscope.embedded")
+
+READY_WITHIN_S = 30
+
+
+class _Worker(WorkController):
+    """Tells when it takes messages: what is sent earlier to a broker in memory would wait for the next sweep."""
+
+    def __init__(self, **options: object) -> None:
+        self.ready = threading.Event()
+        super().__init__(**options)
+
+    def on_consumer_ready(self, consumer: object) -> None:
+        self.ready.set()
+
+
+class EmbeddedWorker:
+    """Started when the server starts, joined when it ends."""
+
+    def __init__(self) -> None:
+        self._worker: _Worker | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        app.finalize()
+        app.loader.import_default_modules()
+        self._worker = _Worker(
+            app=app,
+            hostname="embedded",
+            pool="threads",
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+            quiet=True,
+        )
+        self._thread = threading.Thread(target=self._worker.start, name="celery", daemon=True)
+        self._thread.start()
+        if not self._worker.ready.wait(READY_WITHIN_S):
+            log.error("the worker did not become ready; work stays queued")
+        worker_is_here(True)
+        service().start()
+
+    def stop(self) -> None:
+        """First the work, so that every child is gone; then the worker, which has nothing left to wait for."""
+        worker_is_here(False)
+        service().stop()
+        state.should_stop = 0
+        if self._thread is not None:
+            self._thread.join()
+        state.should_stop = None
+
+
+_worker = EmbeddedWorker()
+
+
+async def start() -> None:
+    await progress.use_running_loop()
+    await asyncio.to_thread(_worker.start)
+
+
+async def stop() -> None:
+    await asyncio.to_thread(_worker.stop)
+    progress.use_loop(None)

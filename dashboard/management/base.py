@@ -1,0 +1,78 @@
+"""What every command of this project shares: --data, --json, exit statuses, and errors as one sentence."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError
+
+from dashboard.accounts import NoSuchUser
+from dashboard.environment import SettingError
+from dashboard.folder import FolderInUse
+from dashboard.jobs import Refused, StoreFull
+from ingest.errors import IngestError
+from replay.errors import ReplayError
+
+GOOD, ERROR, USAGE, NOT_GOOD = 0, 1, 2, 3
+
+
+class Failure(Exception):
+    """The command cannot do it; the sentence says why."""
+
+
+OPERATING = (
+    Failure, ReplayError, IngestError, Refused, StoreFull, FolderInUse, NoSuchUser, SettingError, DatabaseError, OSError
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command has to say, for people and for programs."""
+
+    text: str
+    fields: dict[str, Any] = field(default_factory=dict)
+    status: int = GOOD
+
+
+class Command(BaseCommand):
+    # Checks load every page's code; `manage.py check` runs them, and so do the tests.
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="end standard output with one JSON object on one line")
+        parser.add_argument("--data", metavar="DIR", help="the data folder (default: CLONOSCOPE_DATA, or var/)")
+        self.add_options(parser)
+
+    def add_options(self, parser: CommandParser) -> None:
+        """The command's own."""
+
+    def run(self, **options: Any) -> Outcome:
+        raise NotImplementedError
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["data"] and Path(options["data"]).resolve() != settings.DATA:
+            raise CommandError("--data must be known before settings are read; run this through manage.py.")
+        try:
+            outcome = self.run(**options)
+        except OPERATING as error:
+            self.stderr.write(f"{self._name()}: {error}")
+            outcome = Outcome("", {"error": str(error)}, ERROR)
+        except KeyboardInterrupt:
+            self.stderr.write(f"{self._name()}: interrupted")
+            outcome = Outcome("", {"error": "interrupted"}, ERROR)
+        if outcome.text:
+            self.stdout.write(outcome.text)
+        if options["json"]:
+            self.stdout.write(json.dumps(outcome.fields, ensure_ascii=False, separators=(",", ":")))
+        self.stdout.flush()
+        if outcome.status != GOOD:
+            sys.exit(outcome.status)
+
+    def _name(self) -> str:
+        return type(self).__module__.rpartition(".")[2].replace("_", "-")

@@ -1,0 +1,61 @@
+"""`export JOB --out PATH`: the bundle as it was uploaded, member by member."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from dashboard import store
+from dashboard.management.base import Command as Base
+from dashboard.management.base import Failure, Outcome
+from dashboard.models import Job
+from dashboard.opening import open_folder
+
+CHUNK_BYTES = 1 << 20
+
+
+class Command(Base):
+    help = "Writes the bundle of JOB to PATH; its suffix names the container, none is a folder."
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("job", metavar="JOB")
+        parser.add_argument("--out", metavar="PATH", type=Path, required=True)
+
+    def run(self, **options: Any) -> Outcome:
+        open_folder()
+        job = Job.objects.filter(id=options["job"]).first()
+        if job is None:
+            raise Failure(f"There is no job {options['job']} in this data folder; `jobs` lists them.")
+        members = export(store.pack_path(job.id), options["out"])
+        fields = {"job": job.id, "out": str(options["out"]), "members": members, "content_id": job.content_id}
+        return Outcome(f"Wrote {members} members to {options['out']}.", fields)
+
+
+def export(pack_path: Path, out: Path) -> int:
+    from replay.bundle.members import MANIFEST
+    from replay.bundle.pack import Pack
+    from replay.bundle.writer import BundleWriter
+    from replay.model import Manifest
+
+    if not pack_path.exists():
+        raise Failure("The job's bundle is no longer in the store.")
+    pack = Pack(pack_path)
+    try:
+        names = list(pack.names())
+        with BundleWriter(out) as writer:
+            for name in names:
+                if name != MANIFEST:
+                    _copy(pack, name, writer)
+            writer.close(Manifest.from_json(pack.read(MANIFEST)))
+    finally:
+        pack.close()
+    return len(names)
+
+
+def _copy(pack: Any, name: str, writer: Any) -> None:
+    writer.append(name, b"")
+    with pack.open(name) as member:
+        while chunk := member.read(CHUNK_BYTES):
+            writer.append(name, chunk)

@@ -1,0 +1,46 @@
+"""How a piece of work ends other than well: failed, died, interrupted. Row, target and log say so."""
+
+from __future__ import annotations
+
+import logging
+
+from dashboard.models import Status, Work
+from dashboard.work.claim import Claim, fenced, finish, give_back, set_status
+from dashboard.work.lease import Lease
+from dashboard.work.sweep import write_log
+
+log = logging.getLogger("clonoscope.work")
+
+# Once may be the machine's fault; twice is the job's.
+MAX_DEATHS = 2
+
+
+def failed(held: Claim, why: str) -> None:
+    """It would end the same way again; a person may still ask to try again."""
+    with fenced(held) as work:
+        finish(work, Work.State.FAILED, why)
+        set_status(held.target, Status.FAILED, why)
+    write_log(held.target, f"{held.kind.capitalize()}, attempt {held.attempt}, failed: {why}")
+
+
+def died(held: Claim, what: str) -> None:
+    """The child died over it. It gets a second try, but no third: others wait."""
+    with fenced(held) as work:
+        work.deaths += 1
+        poisonous = work.deaths >= MAX_DEATHS
+        message = f"{what} It happened {work.deaths} times with this job, so it is put aside; it can be tried again."
+        if not poisonous:
+            message = f"{what} It is tried once more."
+        finish(work, Work.State.FAILED if poisonous else Work.State.QUEUED, message)
+        set_status(held.target, Status.FAILED if poisonous else Status.QUEUED, message)
+    write_log(held.target, f"{held.kind.capitalize()}, attempt {held.attempt}: {message}")
+
+
+def interrupted(held: Claim, lease: Lease) -> None:
+    """Cancelled or taken by another, then the row says so already; or this process ends, and another takes it up."""
+    if lease.lost.is_set():
+        log.info("%s: ended, it was cancelled or taken over", held)
+    elif give_back(held, "The server was stopped; it goes on at the next start."):
+        write_log(
+            held.target, f"{held.kind.capitalize()}, attempt {held.attempt}: interrupted, the server was stopped."
+        )

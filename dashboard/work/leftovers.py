@@ -1,0 +1,113 @@
+"""Removing what killed processes left: files that no row speaks for. Rows are the truth."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from django.conf import settings
+
+from dashboard import store
+from dashboard.models import Job, Replay, Upload, Work
+from dashboard.removal import remove_path
+
+log = logging.getLogger("clonoscope.work")
+
+# A file that one request is receiving has no row; it is alive while bytes arrive.
+UPLOAD_GRACE_S = 3600
+UPLOAD_LIFE_S = 2 * 86_400
+SWITCH_GRACE_S = 60
+
+
+def remove() -> list[Path]:
+    """Safe beside running work and arriving bundles, in this process and in others; what was removed."""
+    removed = [*_staging(), *_packs(), *_lake(), *_replays(), *_uploads()]
+    for path in removed:
+        log.info("removed a leftover: %s", path)
+    return removed
+
+
+def _staging() -> Iterable[Path]:
+    """A staging folder lives as long as the attempt it is named after holds its work."""
+    for folder in _entries(settings.STAGING):
+        if not _attempt_runs(folder.name):
+            remove_path(folder)
+            yield folder
+
+
+def _packs() -> Iterable[Path]:
+    for pack in [*_entries(store.bundles()), *_entries(store.incoming())]:
+        job_id = store.job_of(pack)
+        if job_id and store.is_entering(job_id):
+            continue
+        # Asked after the guard: a job that has just entered has its row by now.
+        if pack.parent == store.incoming() or not Job.objects.filter(id=job_id).exists():
+            remove_path(pack)
+            yield pack
+
+
+def _lake() -> Iterable[Path]:
+    """Jobs without a row; versions that neither a link points to nor a running attempt is about to publish."""
+    for link in _entries(settings.LAKE):
+        if link.name.startswith("j_") and not Job.objects.filter(id=link.name).exists():
+            remove_path(link)
+            yield link
+    yield from _versions(settings.LAKE)
+    yield from _half_switched(settings.LAKE)
+
+
+def _replays() -> Iterable[Path]:
+    for entry in _entries(store.replays()):
+        if entry.name.startswith("r_") and not Replay.objects.filter(id=entry.name).exists():
+            remove_path(entry)
+            yield entry
+    yield from _versions(store.replays())
+    yield from _half_switched(store.replays())
+
+
+def _half_switched(lake: Path) -> Iterable[Path]:
+    """A link made to replace another, its maker killed in between. Only the link goes, never what it points to."""
+    for link in _entries(lake):
+        if link.is_symlink() and link.name.startswith(".") and time.time() - link.lstat().st_mtime > SWITCH_GRACE_S:
+            link.unlink(missing_ok=True)
+            yield link
+
+
+def _versions(lake: Path) -> Iterable[Path]:
+    for version in _entries(lake / ".versions"):
+        target, _, work_attempt = version.name.partition(".")
+        if _attempt_runs(work_attempt):
+            continue
+        link = lake / target
+        if not link.is_symlink() or link.resolve() != version.resolve():
+            shutil.rmtree(version, ignore_errors=True)
+            yield version
+
+
+def _uploads() -> Iterable[Path]:
+    now = time.time()
+    for path in _entries(store.uploads()):
+        upload = Upload.objects.filter(id=path.name.partition(".")[0]).first()
+        try:
+            age_s = now - path.stat().st_mtime
+        except FileNotFoundError:
+            continue
+        if age_s > (UPLOAD_GRACE_S if upload is None else UPLOAD_LIFE_S):
+            if upload is not None:
+                upload.delete()
+            remove_path(path)
+            yield path
+
+
+def _attempt_runs(work_attempt: str) -> bool:
+    work_id, _, attempt = work_attempt.partition("-")
+    if not (work_id.isdigit() and attempt.isdigit()):
+        return False
+    return Work.objects.filter(id=int(work_id), attempt=int(attempt), state=Work.State.RUNNING).exists()
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []

@@ -1,0 +1,105 @@
+"""The worker's side of work in one process: how many at once, which next, and ending all of it in time."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import cache
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import QuerySet
+
+from dashboard.models import Status, Work
+from dashboard.work import lease, supervise_demo, supervise_ingest, supervise_replay
+from dashboard.work.claim import Claim, LeaseLost, claim, fenced, finish, set_status
+from dashboard.work.driver import WarmDriver
+from dashboard.work.sweep import Sweeper, write_log
+
+log = logging.getLogger("clonoscope.work")
+
+Kind = Work.Kind
+BROKEN = "Something broke on the server; its log says what. Trying again may help."
+
+
+class WorkService:
+    """One per process. Ingests go through the one warm driver, so one at a time; replays are children of their own."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+        self.driver = WarmDriver()
+        self.sweeper = Sweeper()
+        self._slots = {
+            Kind.INGEST: threading.Semaphore(1),
+            Kind.DEMO: threading.Semaphore(1),
+            Kind.REPLAY: threading.Semaphore(settings.REPLAYS_AT_ONCE),
+        }
+
+    def start(self) -> None:
+        self.sweeper.start()
+
+    def stop(self) -> None:
+        """Interrupts what runs here and gives it back; returns when the sweeper and the driver have ended."""
+        self.stopping.set()
+        self.sweeper.stop()
+        self.driver.stop()
+
+    def run(self, work_id: int) -> None:
+        """What a message asks for, then whatever of its kind is queued; nothing while all places are taken."""
+        kind = Work.objects.filter(id=work_id, state=Work.State.QUEUED).values_list("kind", flat=True).first()
+        if kind is None:
+            return
+        slot = self._slots[Kind(kind)]
+        next_id: int | None = work_id
+        # Looked at again after giving the place back: work queued in between found it taken.
+        while next_id is not None and not self.stopping.is_set() and slot.acquire(blocking=False):
+            try:
+                self._run_one(next_id)
+            finally:
+                slot.release()
+            next_id = self._queued(kind).values_list("id", flat=True).first()
+
+    def run_only(self, work_id: int) -> None:
+        """For a command that does its own work and leaves what else is queued to the server."""
+        self._run_one(work_id)
+
+    def _queued(self, kind: str) -> QuerySet[Work]:
+        # What killed its child before comes last, so that it keeps nobody waiting.
+        return Work.objects.filter(kind=kind, state=Work.State.QUEUED).order_by("deaths", "id")
+
+    def _run_one(self, work_id: int) -> None:
+        held = claim(work_id)
+        if held is None:
+            return
+        log.info("%s: started", held)
+        try:
+            with lease.kept(held, self.stopping) as kept:
+                self._supervisor(held.kind)(held, kept)
+        except LeaseLost as lost:
+            log.info("%s", lost)
+        except Exception:
+            log.exception("%s broke", held)
+            _fail_broken(held)
+        finally:
+            connection.close()
+
+    def _supervisor(self, kind: str) -> Callable[[Claim, lease.Lease], None]:
+        if kind == Kind.INGEST:
+            return lambda held, kept: supervise_ingest.supervise(held, kept, self.driver)
+        return supervise_replay.supervise if kind == Kind.REPLAY else supervise_demo.supervise
+
+
+def _fail_broken(held: Claim) -> None:
+    try:
+        with fenced(held) as work:
+            finish(work, Work.State.FAILED, BROKEN)
+            set_status(held.target, Status.FAILED, BROKEN)
+    except LeaseLost:
+        return
+    write_log(held.target, f"Attempt {held.attempt} failed. {BROKEN}")
+
+
+@cache
+def service() -> WorkService:
+    return WorkService()

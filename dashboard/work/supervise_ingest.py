@@ -1,0 +1,90 @@
+"""One ingest: the warm Spark driver does it, this thread passes on what it tells and publishes what it made."""
+
+from __future__ import annotations
+
+import errno
+
+from django.conf import settings
+
+from dashboard import joblog, store
+from dashboard.models import Job, Replay, Status, Work
+from dashboard.progress import Reporter
+from dashboard.removal import remove_path
+from dashboard.work import ending
+from dashboard.work.claim import Claim, fenced, finish, set_status
+from dashboard.work.driver import WarmDriver
+from dashboard.work.lease import Lease
+from dashboard.work.queue import enqueue
+from ingest.errors import DriverDied, IngestCancelled, IngestError
+from ingest.launch import IngestRequest, IngestResult, Progress
+
+DISK_FULL = "The disk is full: the tables could not be published. Free some space, then try again."
+
+
+def supervise(held: Claim, lease: Lease, driver: WarmDriver) -> None:
+    staging = store.staging_path(held.work_id, held.attempt)
+    joblog.write(held.target, f"Ingest, attempt {held.attempt}, started.")
+    try:
+        result = _ingest(held, lease, driver)
+        _publish(held, result)
+    except IngestCancelled:
+        ending.interrupted(held, lease)
+    except DriverDied as death:
+        # Ending this process ends the driver too, and that is not the job's fault.
+        if lease.interrupted():
+            ending.interrupted(held, lease)
+        else:
+            ending.died(held, str(death))
+    except IngestError as failure:
+        ending.failed(held, str(failure))
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        ending.failed(held, DISK_FULL)
+    finally:
+        remove_path(staging)
+
+
+def _ingest(held: Claim, lease: Lease, driver: WarmDriver) -> IngestResult:
+    reporter = Reporter(held)
+
+    def tell(told: Progress) -> None:
+        reporter.report(told.phase, told.done, told.total, told.unit, told.message)
+
+    request = IngestRequest(
+        job=held.target,
+        pack=store.pack_path(held.target),
+        staging=store.staging_path(held.work_id, held.attempt),
+        work=str(held.work_id),
+        attempt=held.attempt,
+    )
+    return driver.get().ingest(request, tell, lease.interrupted)
+
+
+def _publish(held: Claim, result: IngestResult) -> None:
+    """The switch of the link and the change of the rows are one transaction, so a zombie can do neither."""
+    from ingest.lake.publish import publish
+    from ingest.lake.schema import SCHEMA_VERSION
+
+    status = Status(result.status)
+    partial = f"{result.rejects} parts could not be read; the job page lists them." if result.rejects else ""
+    with fenced(held) as work:
+        staging = store.staging_path(held.work_id, held.attempt)
+        publish(settings.LAKE_ROOT, staging, held.target, str(held.work_id), held.attempt)
+        finish(work, Work.State.DONE)
+        made = {"facts": result.facts, "rejects": result.rejects, "schema_version": SCHEMA_VERSION}
+        set_status(held.target, status, partial, **made)
+        _replay_if_asked(held.target)
+    joblog.write(held.target, f"Ingest, attempt {held.attempt}, published: {status}. {partial}")
+
+
+def _replay_if_asked(job_id: str) -> None:
+    job = Job.objects.get(id=job_id)
+    failures = job.facts.get("failures", [])
+    if not (job.replay_when_ready and failures):
+        return
+    job.replay_when_ready = False
+    job.save(update_fields=["replay_when_ready"])
+    tasks = failures[0].get("tasks") or [""]
+    replay = Replay.objects.create(job=job, owner=job.owner, failure=0, task=tasks[0])
+    enqueue(Work.Kind.REPLAY, replay.id)

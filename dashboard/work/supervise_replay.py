@@ -1,0 +1,73 @@
+"""One replay: a child process drives the recovery manager and writes steps; this thread passes on how far it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from dashboard import joblog, store
+from dashboard.models import Replay, Status, Work
+from dashboard.progress import Reporter
+from dashboard.work import ending
+from dashboard.work.claim import Claim, fenced, finish, set_status
+from dashboard.work.lease import Lease
+from ingest.errors import IngestCancelled, ReplayChildDied, ReplayFailed
+from ingest.lake.publish import VERSIONS, switch
+from ingest.launch import Progress, ReplayRequest, run_replay
+
+
+def supervise(held: Claim, lease: Lease) -> None:
+    replay = Replay.objects.get(id=held.target)
+    joblog.write(replay.job_id, f"Replay {replay.id}, attempt {held.attempt}, started.")
+    try:
+        outcome = _replay(held, lease, replay)
+        _publish(held, replay, outcome)
+    except IngestCancelled:
+        ending.interrupted(held, lease)
+    except ReplayChildDied as death:
+        if lease.interrupted():
+            ending.interrupted(held, lease)
+        else:
+            ending.died(held, str(death))
+    except ReplayFailed as failure:
+        ending.failed(held, str(failure))
+
+
+def _replay(held: Claim, lease: Lease, replay: Replay) -> dict[str, Any]:
+    reporter = Reporter(held)
+
+    def tell(told: Progress) -> None:
+        reporter.report(told.phase, told.done, told.total, told.unit, told.message)
+
+    request = ReplayRequest(
+        pack=store.pack_path(replay.job_id),
+        folder=_begin(held),
+        task=replay.task or None,
+        failure=replay.failure,
+        attempt=replay.attempt,
+    )
+    log_path = settings.DATA / "logs" / "replays.log"
+    return run_replay(request, log_path, tell, lease.interrupted)
+
+
+def _begin(held: Claim) -> Path:
+    """The folder of this attempt alone, shown as the replay's from now on: no older attempt writes into it."""
+    version = store.replays() / VERSIONS / f"{held.target}.{held.work_id}-{held.attempt}"
+    version.parent.mkdir(parents=True, exist_ok=True)
+    with fenced(held):
+        version.mkdir()
+        switch(store.replay_path(held.target), Path(VERSIONS) / version.name)
+    return version
+
+
+def _publish(held: Claim, replay: Replay, outcome: dict[str, Any]) -> None:
+    """The steps lie there already, readable since they were written; what is published is that they are all."""
+    with fenced(held) as work:
+        finish(work, Work.State.DONE)
+        made = {name: outcome.get(name) or empty for name, empty in (("sentence", ""), ("detail", {}), ("steps", 0))}
+        if outcome.get("task"):
+            made["task"] = outcome["task"]
+        set_status(held.target, Status.READY, "", verdict=outcome["verdict"], **made)
+    joblog.write(replay.job_id, f"Replay {replay.id} ended, {outcome['verdict']}: {outcome.get('sentence', '')}")

@@ -1,0 +1,54 @@
+"""Watching work to its end from a command; where nobody serves the data folder, doing it here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from django.conf import settings
+
+from dashboard import folder, progress
+from dashboard.models import Job, Replay, Work
+from dashboard.models.status import ENDED
+from dashboard.work.service import service
+from dashboard.work.sweep import free_dead_leases
+
+LOOK_S = 0.2
+
+
+def until_ended(row: Job | Replay, *, command: str, say: Callable[[str], object]) -> None:
+    """Returns when the job or replay has ended, whoever did it; `row` is then as in the database."""
+    told = ""
+    while True:
+        row.refresh_from_db()
+        if row.status in ENDED:
+            return
+        if settings.WORKER_IN_PROCESS and folder.holder() is None:
+            _do_it_here(row.id, command)
+            continue
+        told = _tell(row.id, told, say)
+        time.sleep(LOOK_S)
+
+
+def _do_it_here(target: str, command: str) -> None:
+    try:
+        with folder.held(command=command):
+            free_dead_leases()
+            work = Work.objects.filter(target=target, state=Work.State.QUEUED).first()
+            if work is not None:
+                service().run_only(work.id)
+            else:
+                # Another process holds its lease: it may still be alive, and the lease will end if it is not.
+                time.sleep(LOOK_S)
+    except folder.FolderInUse:
+        return
+    finally:
+        service().driver.stop()
+
+
+def _tell(target: str, told: str, say: Callable[[str], object]) -> str:
+    state = progress.state_of(target) or {}
+    words = " ".join(filter(None, (str(state.get("phase", "")), str(state.get("message", "")))))
+    if words and words != told:
+        say(words)
+    return words
