@@ -16,7 +16,7 @@ from dashboard.accounts import NoSuchUser
 from dashboard.environment import SettingError
 from dashboard.folder import FolderInUse
 from dashboard.jobs import Refused, StoreFull
-from ingest.errors import IngestError
+from ingest.launch import IngestError
 from replay.errors import ReplayError
 
 GOOD, ERROR, USAGE, NOT_GOOD = 0, 1, 2, 3

@@ -15,8 +15,7 @@ from dashboard.work.claim import Claim, fenced, finish, set_status
 from dashboard.work.driver import WarmDriver
 from dashboard.work.lease import Lease
 from dashboard.work.queue import enqueue
-from ingest.errors import DriverDied, IngestCancelled, IngestError
-from ingest.launch import IngestRequest, IngestResult, Progress
+from ingest.launch import DriverDied, IngestCancelled, IngestError, IngestRequest, IngestResult, Progress
 
 DISK_FULL = "The disk is full: the tables could not be published. Free some space, then try again."
 

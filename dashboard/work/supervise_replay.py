@@ -13,9 +13,8 @@ from dashboard.progress import Reporter
 from dashboard.work import ending
 from dashboard.work.claim import Claim, fenced, finish, set_status
 from dashboard.work.lease import Lease
-from ingest.errors import IngestCancelled, ReplayChildDied, ReplayFailed
 from ingest.lake.publish import VERSIONS, switch
-from ingest.launch import Progress, ReplayRequest, run_replay
+from ingest.launch import IngestCancelled, Progress, ReplayChildDied, ReplayFailed, ReplayRequest, run_replay
 
 
 def supervise(held: Claim, lease: Lease) -> None:
