@@ -8,3 +8,8 @@ class DashboardConfig(AppConfig):
     label = "dashboard"
     verbose_name = "Clonoscope"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from dashboard import watching
+
+        watching.connect_signals()

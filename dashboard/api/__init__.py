@@ -1,0 +1,1 @@
+"""The typed HTTP API under /api/: one module per subject, one shape of error."""

@@ -1,0 +1,85 @@
+"""Exceptions as problems: what a person can act on keeps its sentence; the program's own faults go to the log."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import OperationalError
+from django.http import Http404
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+
+from dashboard.jobs import Refused, StoreFull
+from dashboard.problems import Problem, not_found
+from ingest.errors import IngestError
+from ingest.lake.errors import NotPublished, QueryTooLarge, QueryTooLong, UnknownTable
+from replay.errors import ReplayError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_FULL = "The disk under the store is full. Free some space, then try again."
+
+
+def problem_of(error: Exception) -> Problem:
+    """The problem that this exception is to its caller; a 500 where it is nobody's business."""
+    match error:
+        case Problem():
+            return error
+        case Http404():
+            return not_found()
+        case AuthenticationError():
+            return Problem(401)
+        case PermissionDenied():
+            return Problem(403)
+        case ValidationError():
+            return Problem(422, _first(error.errors), detail=[_plain(item) for item in error.errors])
+        case HttpError():
+            return Problem(error.status_code, error.message)
+        case Refused():
+            return Problem(409, str(error))
+        case StoreFull():
+            return Problem(507, str(error))
+        case ReplayError():
+            return bad_bundle(error)
+        case IngestError():
+            return _of_lake(error)
+        case OSError() if error.errno in FULL:
+            return Problem(507, DISK_FULL)
+        case OperationalError() if "disk is full" in str(error) or "No space left" in str(error):
+            return Problem(507, DISK_FULL)
+        case _:
+            return Problem(500)
+
+
+def bad_bundle(error: ReplayError) -> Problem:
+    """One sentence, and its parts for programs: file, offset, rule, remedy."""
+    detail = {"path": error.path, "offset": error.offset, "why": error.why, "remedy": error.remedy}
+    return Problem(422, str(error), code="bad-bundle", detail=detail)
+
+
+def named_as_sent(error: ReplayError, name: str) -> ReplayError:
+    """The same error, speaking of the bundle by its sender's name and not by where it lies in the store."""
+    if error.path is not None and error.path.startswith("/"):
+        error.path = name
+    return error
+
+
+def _of_lake(error: IngestError) -> Problem:
+    match error:
+        case NotPublished():
+            return Problem(409, str(error), code="not-ready")
+        case UnknownTable():
+            return Problem(404, str(error), code="unknown-table")
+        case QueryTooLong() | QueryTooLarge():
+            return Problem(422, str(error), code="query-limit")
+        case _:
+            return Problem(500)
+
+
+def _first(errors: list[dict[str, Any]]) -> str:
+    where = ".".join(str(part) for part in errors[0].get("loc", ()) if part not in ("body", "query", "path"))
+    return f"{where or 'The request'}: {errors[0].get('msg', 'is not valid')}."
+
+
+def _plain(item: dict[str, Any]) -> dict[str, Any]:
+    return {"loc": [str(part) for part in item.get("loc", ())], "why": str(item.get("msg", ""))}

@@ -1,0 +1,79 @@
+"""Jobs: list, look, delete, cancel, retry. Uploading one is in `uploads`."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Q
+from django.http import HttpRequest
+from ninja import P, QueryEx, Router
+
+from dashboard import jobs
+from dashboard.api.auth import caller
+from dashboard.api.presenting import job_detail, job_out, visible_job
+from dashboard.api.schemas import Error, JobDetail, JobPage
+from dashboard.cursors import from_cursor, to_cursor
+from dashboard.models import Job
+from dashboard.problems import Problem
+
+router = Router(tags=["jobs"])
+
+
+@router.get("/jobs", response={200: JobPage, 422: Error})
+def list_jobs(request: HttpRequest, cursor: str = "", limit: QueryEx[int, P(ge=1, le=200)] = 50) -> dict[str, Any]:
+    """Your jobs and those shared with you, newest first."""
+    user = caller(request)
+    rows = Job.objects.visible_to(user).select_related("owner").order_by("-created_at", "id")
+    if cursor:
+        at, job_id = _position(cursor)
+        rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, id__gt=job_id))
+    page = list(rows[: limit + 1])
+    last = page[limit - 1] if len(page) > limit else None
+    following = to_cursor([last.created_at.isoformat(), last.id]) if last else None
+    return {"jobs": [job_out(job, user) for job in page[:limit]], "cursor": following}
+
+
+@router.get("/jobs/{job_id}", response={200: JobDetail, 404: Error})
+def get_job(request: HttpRequest, job_id: str) -> dict[str, Any]:
+    """One job, with what is being done about it now."""
+    user = caller(request)
+    return job_detail(visible_job(user, job_id), user)
+
+
+@router.delete("/jobs/{job_id}", response={204: None, 403: Error, 404: Error})
+def delete_job(request: HttpRequest, job_id: str) -> tuple[int, None]:
+    """The job, its bundle, tables and replays. Only its owner may."""
+    user = caller(request)
+    jobs.delete_job(_own(user, job_id), user)
+    return 204, None
+
+
+@router.post("/jobs/{job_id}/cancel", response={200: JobDetail, 403: Error, 404: Error, 409: Error})
+def cancel_job(request: HttpRequest, job_id: str) -> dict[str, Any]:
+    """Ends an ingest that is queued or running."""
+    user = caller(request)
+    return job_detail(jobs.cancel(_own(user, job_id), user), user)
+
+
+@router.post("/jobs/{job_id}/retry", response={202: JobDetail, 403: Error, 404: Error, 409: Error})
+def retry_job(request: HttpRequest, job_id: str) -> tuple[int, dict[str, Any]]:
+    """Ingests once more what failed or was cancelled."""
+    user = caller(request)
+    return 202, job_detail(jobs.retry(_own(user, job_id), user), user)
+
+
+def _own(user: User, job_id: str) -> Job:
+    job = visible_job(user, job_id)
+    if job.owner_id != user.pk:
+        raise Problem(403, "Only the owner of a job may do this; it is shared with you to look at and to replay.")
+    return job
+
+
+def _position(cursor: str) -> tuple[datetime, str]:
+    at, job_id = from_cursor(cursor, (str, str))
+    try:
+        return datetime.fromisoformat(at or ""), job_id or ""
+    except ValueError:
+        raise Problem(422, "cursor: this is no cursor of this page. Begin without one.", code="bad-cursor") from None

@@ -1,0 +1,25 @@
+"""The causal path of a task's attempt: how far its log travelled, when, on which buffers, and who held it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import P, QueryEx, Router
+
+from dashboard.api.auth import caller
+from dashboard.api.presenting import visible_job
+from dashboard.api.schemas import Error
+from dashboard.problems import Problem
+from dashboard.queries.causal_paths import causal_path
+
+router = Router(tags=["paths"])
+
+
+@router.get("/jobs/{job_id}/paths/{task}", response={200: dict[str, Any], 404: Error, 409: Error, 422: Error})
+def read_causal_path(request: HttpRequest, job_id: str, task: str, attempt: QueryEx[int, P(ge=0, lt=2**31)] = 0) -> Any:
+    """Per log its bytes when the attempt ended; per holder how much it held, from when on, and how that came."""
+    job = visible_job(caller(request), job_id)
+    if not job.readable:
+        raise Problem(409, f"The job is {job.status}; it cannot be read yet.", code="not-ready")
+    return causal_path(job, task, attempt)

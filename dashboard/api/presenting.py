@@ -1,0 +1,86 @@
+"""Rows of the database as the API shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from dashboard.models import Job, Replay, Upload
+from dashboard.problems import not_found
+from dashboard.progress import state_of
+
+
+def visible_job(user: User, job_id: str) -> Job:
+    job = Job.objects.visible_to(user).select_related("owner").filter(id=job_id).first()
+    if job is None:
+        raise not_found()
+    return job
+
+
+def visible_replay(user: User, replay_id: str) -> Replay:
+    replays: QuerySet[Replay] = Replay.objects.visible_to(user).select_related("owner", "job")
+    replay = replays.filter(id=replay_id).first()
+    if replay is None:
+        raise not_found()
+    return replay
+
+
+def job_out(job: Job, user: User) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "name": job.name,
+        "owner": job.owner.username,
+        "mine": job.owner_id == user.pk,
+        "status": job.status,
+        "message": job.message,
+        "bytes": job.bytes,
+        "container": job.container,
+        "content_id": job.content_id,
+        "rejects": job.rejects,
+        "schema_version": job.schema_version,
+        "facts": job.facts,
+        "created_at": job.created_at,
+        "updated_at": job.updated_at,
+        "url": f"/jobs/{job.id}/",
+        "repeated": bool(getattr(job, "repeated", False)),
+    }
+
+
+def job_detail(job: Job, user: User) -> dict[str, Any]:
+    return {**job_out(job, user), "progress": state_of(job.id)}
+
+
+def replay_out(replay: Replay) -> dict[str, Any]:
+    return {
+        "id": replay.id,
+        "job": replay.job_id,
+        "owner": replay.owner.username,
+        "task": replay.task,
+        "failure": replay.failure,
+        "attempt": replay.attempt,
+        "status": replay.status,
+        "message": replay.message,
+        "verdict": replay.verdict,
+        "sentence": replay.sentence,
+        "detail": replay.detail,
+        "steps": replay.steps,
+        "created_at": replay.created_at,
+        "updated_at": replay.updated_at,
+        "url": f"/replays/{replay.id}/",
+    }
+
+
+def replay_detail(replay: Replay) -> dict[str, Any]:
+    return {**replay_out(replay), "progress": state_of(replay.id)}
+
+
+def upload_out(upload: Upload) -> dict[str, Any]:
+    return {
+        "id": upload.id,
+        "name": upload.name,
+        "size": upload.size,
+        "offset": upload.offset,
+        "url": f"/api/v1/uploads/{upload.id}",
+    }

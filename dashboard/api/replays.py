@@ -1,0 +1,68 @@
+"""Replays: start, list, look, cancel, retry, delete."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from ninja import Router
+
+from dashboard import jobs
+from dashboard.api.auth import caller
+from dashboard.api.presenting import replay_detail, replay_out, visible_job, visible_replay
+from dashboard.api.schemas import Error, ReplayDetail, ReplayIn, ReplayList
+from dashboard.models import Replay
+from dashboard.problems import Problem
+
+router = Router(tags=["replays"])
+
+
+@router.get("/jobs/{job_id}/replays", response={200: ReplayList, 404: Error})
+def list_replays(request: HttpRequest, job_id: str) -> dict[str, Any]:
+    """A job's replays, newest first."""
+    job = visible_job(caller(request), job_id)
+    return {"replays": [replay_out(replay) for replay in job.replays.select_related("owner")]}
+
+
+@router.post("/jobs/{job_id}/replays", response={202: ReplayDetail, 404: Error, 409: Error, 422: Error})
+def start_replay(request: HttpRequest, job_id: str, asked: ReplayIn) -> tuple[int, dict[str, Any]]:
+    """Of a failure (with a task where several failed in one blow), or of one attempt of a task."""
+    user = caller(request)
+    job = visible_job(user, job_id)
+    return 202, replay_detail(jobs.start_replay(user, job, asked.task, asked.failure, asked.attempt))
+
+
+@router.get("/replays/{replay_id}", response={200: ReplayDetail, 404: Error})
+def get_replay(request: HttpRequest, replay_id: str) -> dict[str, Any]:
+    """One replay: its verdict, and what is being done about it now."""
+    return replay_detail(visible_replay(caller(request), replay_id))
+
+
+@router.delete("/replays/{replay_id}", response={204: None, 403: Error, 404: Error})
+def delete_replay(request: HttpRequest, replay_id: str) -> tuple[int, None]:
+    """The replay and its steps. Who started it may, and the job's owner."""
+    user = caller(request)
+    jobs.delete_replay(_own(user, replay_id), user)
+    return 204, None
+
+
+@router.post("/replays/{replay_id}/cancel", response={200: ReplayDetail, 403: Error, 404: Error, 409: Error})
+def cancel_replay(request: HttpRequest, replay_id: str) -> dict[str, Any]:
+    """Ends a replay that is queued or running."""
+    user = caller(request)
+    return replay_detail(jobs.cancel_replay(_own(user, replay_id), user))
+
+
+@router.post("/replays/{replay_id}/retry", response={202: ReplayDetail, 403: Error, 404: Error, 409: Error})
+def retry_replay(request: HttpRequest, replay_id: str) -> tuple[int, dict[str, Any]]:
+    """Replays once more what failed or was cancelled."""
+    user = caller(request)
+    return 202, replay_detail(jobs.retry_replay(_own(user, replay_id), user))
+
+
+def _own(user: User, replay_id: str) -> Replay:
+    replay = visible_replay(user, replay_id)
+    if user.pk not in (replay.owner_id, replay.job.owner_id):
+        raise Problem(403, "Only who started a replay, or the owner of its job, may do this.")
+    return replay

@@ -1,0 +1,172 @@
+"""What the API takes and gives, typed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from ninja import Field, Schema
+
+
+class ErrorBody(Schema):
+    code: str
+    message: str
+    detail: Any = None
+
+
+class Error(Schema):
+    error: ErrorBody
+
+
+class Progress(Schema):
+    """The same as the job's or replay's WebSocket sends."""
+
+    status: str
+    phase: str
+    done: int
+    total: int
+    unit: str
+    message: str
+
+
+class JobOut(Schema):
+    id: str
+    name: str
+    owner: str
+    mine: bool
+    status: str
+    message: str
+    bytes: int
+    container: str
+    content_id: str
+    rejects: int
+    schema_version: int
+    facts: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+    url: str
+    repeated: bool = Field(False, description="The upload's content was here before; this is the job that holds it.")
+
+
+class JobDetail(JobOut):
+    progress: Progress
+
+
+class JobPage(Schema):
+    jobs: list[JobOut]
+    cursor: str | None = Field(description="Pass it on to get the next page; null on the last.")
+
+
+class UploadIn(Schema):
+    name: str = Field(min_length=1, max_length=200)
+    size: int = Field(ge=1, lt=2**60, description="Bytes in all.")
+
+
+class UploadOut(Schema):
+    id: str
+    name: str
+    size: int
+    offset: int
+    url: str
+
+
+class TablePage(Schema):
+    columns: list[str]
+    rows: list[list[Any]]
+    cursor: str | None = Field(description="Pass it on to get the next page; null on the last.")
+
+
+class ReplayIn(Schema):
+    task: str = Field("", max_length=200)
+    failure: int | None = Field(None, ge=0, lt=2**31)
+    attempt: int | None = Field(None, ge=0, lt=2**31)
+
+
+class ReplayOut(Schema):
+    id: str
+    job: str
+    owner: str
+    task: str
+    failure: int | None
+    attempt: int | None
+    status: str
+    message: str
+    verdict: str
+    sentence: str
+    detail: dict[str, Any]
+    steps: int
+    created_at: datetime
+    updated_at: datetime
+    url: str
+
+
+class ReplayDetail(ReplayOut):
+    progress: Progress
+
+
+class ReplayList(Schema):
+    replays: list[ReplayOut]
+
+
+class Step(Schema):
+    step: int
+    task: str | None
+    actor: str | None
+    kind: str
+    state: str | None
+    epoch: int | None
+    record_count: int | None
+    t_us: int | None
+    log: str | None
+    log_offset: int | None
+    channel: str | None
+    buffer: int | None
+    bytes: int | None
+    text: str | None
+
+
+class StepPage(Schema):
+    steps: list[Step]
+    written: int = Field(description="Steps that can be read so far; a replay that is running writes more.")
+
+
+class StateEntry(Schema):
+    task: str
+    key: str
+    value: str | None
+    step: int = Field(description="The step that last changed it.")
+
+
+class StatePage(Schema):
+    step: int
+    entries: list[StateEntry]
+    cursor: str | None
+
+
+class Cause(Schema):
+    ref: str = Field(description="step:N, det:…, delta:… or event:N")
+    kind: str
+    text: str
+    row: dict[str, Any] | None = Field(description="The row of the steps or of the recording that it names.")
+
+
+class CauseLink(Schema):
+    effect: str
+    cause: str
+
+
+class Why(Schema):
+    step: int
+    causes: list[Cause]
+    links: list[CauseLink]
+    left_out: int = Field(description="Further causes that were not followed.")
+
+
+class Effects(Schema):
+    step: int
+    steps: list[Step]
+    left_out: int
+
+
+class Found(Schema):
+    step: Step | None

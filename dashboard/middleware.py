@@ -1,0 +1,53 @@
+"""What every response gets: the API's one shape of error, and no copy of private pages in shared caches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+
+from dashboard.problems import Problem
+
+GetResponse = Callable[[HttpRequest], HttpResponseBase]
+API_PREFIX = "/api/"
+KEPT_HEADERS = ("Allow", "Retry-After", "WWW-Authenticate")
+
+
+class ApiErrors:
+    """Errors that Django makes itself (404, 405, CSRF, 500) leave /api/ in the API's own shape."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if response.status_code < 400 or not request.path_info.startswith(API_PREFIX):
+            return response
+        if response.headers.get("Content-Type", "").startswith("application/json"):
+            return response
+        shaped = problem_response(Problem(response.status_code))
+        for header in KEPT_HEADERS:
+            if header in response.headers:
+                shaped.headers[header] = response.headers[header]
+        return shaped
+
+
+class PrivateByDefault:
+    """What a person sees stays out of shared caches, and is asked for again after logging out."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if "Cache-Control" not in response.headers:
+            response.headers["Cache-Control"] = "private, no-cache"
+        return response
+
+
+def problem_response(problem: Problem) -> HttpResponse:
+    response = JsonResponse(problem.body(), status=problem.status)
+    if problem.status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response

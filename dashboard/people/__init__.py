@@ -1,0 +1,1 @@
+"""Who may do what: logging in, one-time links, API tokens, sharing, the audit trail."""

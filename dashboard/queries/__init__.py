@@ -1,0 +1,1 @@
+"""Questions to the lake, one per module; each gives typed rows."""

@@ -1,0 +1,182 @@
+"""A page of any lake table: filtered by columns, in the order of the table's key, from a cursor that stays true.
+
+The cursor is the key of the last row and how many rows of that key were given: a recording may repeat a key, and a
+repeat is evidence that must not get lost between two pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from dashboard.cursors import from_cursor, to_cursor
+from dashboard.problems import Problem
+from ingest.lake.readers import PublishedJob
+from ingest.lake.schema import LAKE_TABLES
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "determinants": ("task", "attempt", "thread", "epoch", "seq"),
+    "epochs": ("task", "attempt", "thread", "epoch"),
+    "buffers": ("channel", "attempt", "seq"),
+    "sendings": ("channel", "attempt", "seq", "sending"),
+    "deltas": ("channel", "attempt", "seq", "sending", "task", "thread", "epoch", "offset"),
+    "events": ("n",),
+    "checkpoints": ("checkpoint", "task", "attempt"),
+    "failures": ("failure", "task"),
+    "metrics": ("n",),
+    "sources": ("task", "attempt", "epoch", "offset"),
+    "sinks": ("task", "attempt", "epoch", "n"),
+    "sites": ("task", "attempt", "site"),
+    "rejects": ("path", "offset"),
+    "counts": ("task", "attempt", "thread", "epoch", "kind"),
+    "flows": ("channel", "attempt", "epoch"),
+}
+# In these a row may lack part of its key: a fault of a whole member has no offset, a checkpoint's total no task.
+INCOMPLETE_KEYS = frozenset({"checkpoints", "failures", "rejects", "events", "metrics", "sinks", "sources", "sites"})
+LOG = ("task", "attempt", "thread", "epoch")
+MOST_ROWS = 1000
+MOST_PAGE_BYTES = 8 << 20
+RANGE_SUFFIXES = {".from": ">=", ".to": "<"}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    columns: list[str]
+    rows: list[list[Any]]
+    cursor: str | None
+
+
+def table_page(job: PublishedJob, table: str, filters: Mapping[str, str], cursor: str, limit: int) -> Page:
+    """Filters are `column=value`, and `column.from=` (inclusive) or `column.to=` (exclusive) for numbers."""
+    asked = _Asked(table)
+    asked.filter(filters)
+    skip = asked.start(cursor) if cursor else 0
+    source = _source(job, table, filters)
+    columns, rows = job.columns_and_rows(asked.sql(source, limit + 1, skip), asked.params)
+    shown = _within_bytes([list(map(_plain, row)) for row in rows[:limit]])
+    if len(shown) == len(rows):
+        return Page(columns, shown, None)
+    return Page(columns, shown, _following(table, columns, shown, cursor, skip))
+
+
+class _Asked:
+    """The query being put together; values go in as parameters, names come from the schema alone."""
+
+    def __init__(self, table: str) -> None:
+        if table not in KEYS:
+            raise Problem(404, f"There is no table {table!r}. There are: {', '.join(KEYS)}.", code="unknown-table")
+        self.table = table
+        self.types = {field.name: field.type for field in LAKE_TABLES[table].schema}
+        self.params: dict[str, Any] = {}
+        self._where: list[str] = []
+
+    def filter(self, filters: Mapping[str, str]) -> None:
+        for name, text in filters.items():
+            column, compared = _column_of(name)
+            if column not in self.types:
+                raise Problem(422, f"{name}: the table {self.table} has no such column.", detail=list(self.types))
+            self._where.append(f'"{column}" {compared} {self._bound(_value(name, self.types[column], text))}')
+
+    def start(self, cursor: str) -> int:
+        """Begins at the cursor's key; gives how many rows of it were given before."""
+        key = KEYS[self.table]
+        *values, skip = from_cursor(cursor, [*(_python_type(self.types[name]) for name in key), int])
+        if any(value is None for value in (*values, skip)) or skip < 0:
+            raise Problem(422, "cursor: this is no cursor of this page. Begin without one.", code="bad-cursor")
+        bound = [self._bound(value) for value in values]
+        names = [self._key_column(name) for name in key]
+        # The first comparison says nothing new; it lets whole row groups be passed over.
+        self._where += [f"{names[0]} >= {bound[0]}", f"ROW({', '.join(names)}) >= ROW({', '.join(bound)})"]
+        return int(skip)
+
+    def sql(self, source: str, limit: int, skip: int) -> str:
+        key = [self._key_column(name) for name in KEYS[self.table]]
+        others = [f'"{name}"' for name in self.types if name not in KEYS[self.table]]
+        where = f"WHERE {' AND '.join(self._where)} " if self._where else ""
+        order = ", ".join(key + others) if self.table in INCOMPLETE_KEYS else ", ".join(key)
+        columns = ", ".join(f'"{name}"' for name in self.types)
+        return f"SELECT {columns} FROM {source} {where}ORDER BY {order} LIMIT {limit} OFFSET {skip}"
+
+    def _key_column(self, name: str) -> str:
+        if self.table not in INCOMPLETE_KEYS:
+            return f'"{name}"'
+        return f'COALESCE("{name}", {_lacking(self.types[name])!r})'
+
+    def _bound(self, value: Any) -> str:
+        name = f"v{len(self.params)}"
+        self.params[name] = value
+        return f"${name}"
+
+
+def _source(job: PublishedJob, table: str, filters: Mapping[str, str]) -> str:
+    """A page of one log reads the one file that holds it."""
+    if table != "determinants" or not all(name in filters for name in LOG):
+        return f'"{table}"'
+    task, attempt, thread, epoch = (filters[name] for name in LOG)
+    return job.log_source(task, int(attempt), thread, int(epoch))
+
+
+def _following(table: str, columns: list[str], shown: list[list[Any]], cursor: str, skip: int) -> str:
+    types = {field.name: field.type for field in LAKE_TABLES[table].schema}
+    at = [columns.index(name) for name in KEYS[table]]
+    keys = [[_lacking(types[columns[i]]) if row[i] is None else row[i] for i in at] for row in shown]
+    same = 0
+    for key in reversed(keys):
+        if key != keys[-1]:
+            break
+        same += 1
+    if cursor and same == len(keys) and [*keys[-1], skip] == from_cursor(cursor, _cursor_types(table)):
+        same += skip
+    return to_cursor([*keys[-1], same])
+
+
+def _cursor_types(table: str) -> list[type]:
+    types = {field.name: field.type for field in LAKE_TABLES[table].schema}
+    return [*(_python_type(types[name]) for name in KEYS[table]), int]
+
+
+def _column_of(name: str) -> tuple[str, str]:
+    for suffix, compared in RANGE_SUFFIXES.items():
+        if name.endswith(suffix):
+            return name.removesuffix(suffix), compared
+    return name, "="
+
+
+def _value(name: str, kind: pa.DataType, text: str) -> Any:
+    if pa.types.is_string(kind):
+        return text
+    if pa.types.is_boolean(kind) and text in ("true", "false"):
+        return text == "true"
+    if pa.types.is_integer(kind):
+        try:
+            number = int(text)
+        except ValueError:
+            number = 1 << 63
+        if -(1 << 63) <= number < 1 << 63:
+            return number
+    raise Problem(422, f"{name}: {text[:100]!r} is no value of this column.")
+
+
+def _python_type(kind: pa.DataType) -> type:
+    return int if pa.types.is_integer(kind) else str
+
+
+def _lacking(kind: pa.DataType) -> int | str:
+    return -1 if pa.types.is_integer(kind) else ""
+
+
+def _plain(value: Any) -> Any:
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _within_bytes(rows: list[list[Any]]) -> list[list[Any]]:
+    """Fewer rows where they are large; never none, so that every page leads on."""
+    left = MOST_PAGE_BYTES
+    for count, row in enumerate(rows):
+        left -= sum(len(value) for value in row if isinstance(value, str)) + 8 * len(row)
+        if left < 0 and count:
+            return rows[:count]
+    return rows
