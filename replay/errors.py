@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class ReplayError(Exception):
     """Something the user can act on. Reads as one sentence: where, what rule was broken, and what to do."""
@@ -12,6 +14,10 @@ class ReplayError(Exception):
         self.path = path
         self.offset = offset
         self.remedy = remedy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Fields are given by keyword, which pickle's own way of rebuilding an exception cannot do.
+        return _rebuilt, (type(self), self.args, self.__dict__)
 
     @property
     def place(self) -> str:
@@ -24,6 +30,13 @@ class ReplayError(Exception):
     def __str__(self) -> str:
         sentence = f"{self.place}: {self.why}." if self.place else f"{self.why}."
         return f"{sentence} {self.remedy}." if self.remedy else sentence
+
+
+def _rebuilt(kind: type[ReplayError], args: tuple[Any, ...], fields: dict[str, Any]) -> ReplayError:
+    fault = kind.__new__(kind, *args)
+    fault.args = args
+    fault.__dict__.update(fields)
+    return fault
 
 
 class BundleError(ReplayError):

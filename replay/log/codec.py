@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from typing import Any
 
-from replay.errors import CorruptDeterminant
+from replay.errors import CorruptDeterminant, InvariantError
 from replay.log.determinants import (
     CALLBACKS,
     CHECKPOINT_TYPES,
@@ -40,32 +41,18 @@ _RESUME = "What stands before it is kept; record the job again to have the rest"
 
 def encode(determinant: Determinant) -> bytes:
     """The bytes of one determinant, tag first."""
-    match determinant:
-        case Order(channel):
-            return bytes((Order.TAG, channel))
-        case Timestamp(value):
-            return b"\x01" + _INT64.pack(value)
-        case Rng(value):
-            return b"\x02" + _INT32.pack(value)
-        case Serializable(payload):
-            return b"\x03" + payload
-        case TimerTrigger():
-            return b"\x04" + _timer_bytes(determinant)
-        case SourceCheckpoint():
-            return b"\x05" + _source_checkpoint_bytes(determinant)
-        case IgnoreCheckpoint(record_count, checkpoint):
-            return b"\x06" + _IGNORE_CHECKPOINT.pack(record_count, checkpoint)
-        case BufferBuilt(buffer_bytes):
-            return b"\x07" + _INT32.pack(buffer_bytes)
-        case Take(channel, first_offset, records):
-            return b"\x10" + _TAKE.pack(channel, first_offset, records)
+    try:
+        return _ENCODERS[type(determinant)](determinant)
+    except (struct.error, ValueError) as fault:
+        raise InvariantError(f"{determinant} cannot be encoded: {fault}") from fault
 
 
 def _timer_bytes(timer: TimerTrigger) -> bytes:
     if not timer.callback.startswith(INTERNAL_PREFIX):
-        return _TIMER.pack(timer.record_count, timer.timestamp, CALLBACKS.index(timer.callback))
+        return b"\x04" + _TIMER.pack(timer.record_count, timer.timestamp, CALLBACKS.index(timer.callback))
     name = timer.callback.removeprefix(INTERNAL_PREFIX).encode()
-    return _TIMER.pack(timer.record_count, timer.timestamp, INTERNAL_CALLBACK) + _INT32.pack(len(name)) + name
+    head = _TIMER.pack(timer.record_count, timer.timestamp, INTERNAL_CALLBACK)
+    return b"\x04" + head + _INT32.pack(len(name)) + name
 
 
 def _source_checkpoint_bytes(one: SourceCheckpoint) -> bytes:
@@ -76,7 +63,21 @@ def _source_checkpoint_bytes(one: SourceCheckpoint) -> bytes:
         CHECKPOINT_TYPES.index(one.checkpoint_type),
         one.storage_ref is not None,
     )
-    return fixed if one.storage_ref is None else fixed + _INT32.pack(len(one.storage_ref)) + one.storage_ref
+    reference = b"" if one.storage_ref is None else _INT32.pack(len(one.storage_ref)) + one.storage_ref
+    return b"\x05" + fixed + reference
+
+
+_ENCODERS: dict[type, Callable[[Any], bytes]] = {
+    Order: lambda one: bytes((Order.TAG, one.channel)),
+    Timestamp: lambda one: b"\x01" + _INT64.pack(one.value),
+    Rng: lambda one: b"\x02" + _INT32.pack(one.value),
+    Serializable: lambda one: b"\x03" + one.payload,
+    TimerTrigger: _timer_bytes,
+    SourceCheckpoint: _source_checkpoint_bytes,
+    IgnoreCheckpoint: lambda one: b"\x06" + _IGNORE_CHECKPOINT.pack(one.record_count, one.checkpoint),
+    BufferBuilt: lambda one: b"\x07" + _INT32.pack(one.buffer_bytes),
+    Take: lambda one: b"\x10" + _TAKE.pack(one.channel, one.first_offset, one.records),
+}
 
 
 def decode_at(data: bytes, offset: int) -> tuple[Determinant, int]:
