@@ -1,0 +1,62 @@
+"""What a replay comes to: its verdict, one sentence, and what a page or a command needs to say more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["identical", "diverged", "free", "unknown"]
+VERDICTS: tuple[Verdict, ...] = ("identical", "diverged", "free", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`detail` is JSON-able. Diverged: `member`, `offset`, `asked`, `logged`, … of the first divergence."""
+
+    verdict: Verdict
+    sentence: str
+    task: str
+    attempt: int | None
+    failure: int | None
+    steps: int
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def exit_status(self) -> int:
+        """0 for a good verdict, 3 for one that is not."""
+        return 3 if self.verdict in ("diverged", "unknown") else 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As `replay --json` ends its output."""
+        return {
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "task": self.task,
+            "attempt": self.attempt,
+            "failure": self.failure,
+            "steps": self.steps,
+            "detail": dict(self.detail),
+        }
+
+
+class DivergenceFound(Exception):
+    """Two things of a recording, or a recording and its replay, disagree: a result, carried to where it is told."""
+
+    def __init__(self, sentence: str, **detail: Any):
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.detail = {key: value for key, value in detail.items() if value is not None}
+
+
+class Missing(Exception):
+    """The recording lacks something, so that the rest can't be said: named, never guessed."""
+
+    def __init__(self, sentence: str, **detail: Any):
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.detail = {key: value for key, value in detail.items() if value is not None}
+
+
+class Cancelled(Exception):
+    """Whoever asked for the replay does not want it any more."""
