@@ -10,12 +10,14 @@ from celery.worker import WorkController, state
 
 from dashboard import progress
 from dashboard.celery import app
+from dashboard.tasks import do_work
 from dashboard.work.queue import worker_is_here
 from dashboard.work.service import service
 
 log = logging.getLogger("clonoscope.embedded")
 
 READY_WITHIN_S = 30
+NO_WORK = 0
 
 
 class _Worker(WorkController):
@@ -37,8 +39,6 @@ class EmbeddedWorker:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        app.finalize()
-        app.loader.import_default_modules()
         self._worker = _Worker(
             app=app,
             hostname="embedded",
@@ -56,10 +56,14 @@ class EmbeddedWorker:
         service().start()
 
     def stop(self) -> None:
-        """First the work, so that every child is gone; then the worker, which has nothing left to wait for."""
+        """Ends the work and with it every child, and the worker, which waits for nothing else."""
         worker_is_here(False)
-        service().stop()
+        service().stopping.set()
         state.should_stop = 0
+        # The worker looks at that flag after a message or two seconds, and then waits for one more.
+        for _ in range(2):
+            do_work.apply_async((NO_WORK,), retry=False)
+        service().stop()
         if self._thread is not None:
             self._thread.join()
         state.should_stop = None

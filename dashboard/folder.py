@@ -39,7 +39,13 @@ class FolderInUse(Exception):
 
 def prepare() -> None:
     """Makes the folders and keeps this process's secret key, unless there is one already."""
-    for path in (settings.DATA, settings.DATA / "logs" / "jobs", settings.STORE / "bundles", settings.LAKE):
+    for path in (
+        settings.DATA,
+        settings.DATA / "logs" / "jobs",
+        settings.STORE / "bundles",
+        settings.LAKE,
+        settings.STATIC_ROOT,
+    ):
         path.mkdir(parents=True, exist_ok=True)
     os.chmod(settings.DATA, 0o700)
     if not settings.EMBEDDED or settings.SECRET_KEY_FILE.exists():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
@@ -43,6 +45,16 @@ class Server(uvicorn.Server):
                 proxy_headers=settings.BEHIND_TLS,
             )
         )
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """As uvicorn's own, but a server that was told to end and did has ended well."""
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def serve_on(self, listening: socket.socket) -> None:
         self.run(sockets=[listening])

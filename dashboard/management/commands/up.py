@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.management import call_command
 from django.core.management.base import CommandParser
 
 from dashboard import folder, loopback, serving
@@ -36,6 +37,8 @@ class Command(Base):
         if hold is not None:
             hold.tell(address)
         user = open_folder()
+        if not settings.EMBEDDED:
+            call_command("collectstatic", interactive=False, verbosity=0)
         if settings.WORKER_IN_PROCESS and not options["no_demo"]:
             queue_demo(user)
         link = loopback.login_link(user, address) if loopback.links_allowed(address) else ""
