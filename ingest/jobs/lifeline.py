@@ -1,0 +1,63 @@
+"""What keeps a child from outliving its parent: commands come over standard input, and its end is the child's end."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, TextIO
+
+Command = dict[str, Any]
+LOOK_MS = 500
+
+
+class Lifeline:
+    """Reads JSON lines from standard input in a thread. `on_end` runs when the parent closes it or is gone.
+
+    The parent's id is watched besides: another process may have inherited the pipe's other end.
+    """
+
+    def __init__(self, on_command: Callable[[Command], None], on_end: Callable[[], None]) -> None:
+        self._on_command = on_command
+        self._on_end = on_end
+        self._parent = os.getppid()
+        self._pending = b""
+
+    def start(self) -> None:
+        threading.Thread(target=self._watch, name="lifeline", daemon=True).start()
+
+    def _watch(self) -> None:
+        try:
+            while self._read():
+                pass
+        finally:
+            self._on_end()
+
+    def _read(self) -> bool:
+        poller = select.poll()
+        poller.register(0, select.POLLIN | select.POLLHUP)
+        if not poller.poll(LOOK_MS):
+            return os.getppid() == self._parent
+        chunk = os.read(0, 1 << 16)
+        *lines, self._pending = (self._pending + chunk).split(b"\n")
+        for line in lines:
+            self._on_command(json.loads(line))
+        return bool(chunk)
+
+
+class Answers:
+    """The child's end of the pipe to its parent. Standard output itself goes to the log, for whoever prints."""
+
+    def __init__(self, log: int | None = None) -> None:
+        self._pipe: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        self._lock = threading.Lock()
+        os.dup2(2 if log is None else log, 1)
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+
+    def send(self, **message: Any) -> None:
+        with self._lock:
+            self._pipe.write(json.dumps(message) + "\n")
+            self._pipe.flush()

@@ -1,0 +1,1 @@
+"""The lake: table schemas, manifest, writers, publishing and readers. pyarrow and DuckDB; never Spark."""

@@ -1,0 +1,19 @@
+"""What can be wrong when the lake is asked."""
+
+from ingest.errors import IngestError
+
+
+class NotPublished(IngestError):
+    """The lake holds no published version of this job, or of this replay."""
+
+
+class UnknownTable(IngestError):
+    """The lake has no table of this name."""
+
+
+class QueryTooLong(IngestError):
+    """A query passed its time limit."""
+
+
+class QueryTooLarge(IngestError):
+    """A query needed more memory than its limit."""

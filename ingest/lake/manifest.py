@@ -1,0 +1,108 @@
+"""The manifest of one published lake version: schema version, files per table, and where each log's rows lie."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ingest.errors import IngestError
+from ingest.lake.schema import LAKE_TABLES, SCHEMA_VERSION
+from ingest.lake.writers import FileSummary
+
+NAME = "manifest.json"
+
+
+class ManifestFault(IngestError):
+    """A lake folder whose manifest is missing or not what was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogSpan:
+    """Rows of one thread log's epoch: `rows` rows from `first_row` of a file, in order of seq."""
+
+    task: str
+    attempt: int
+    thread: str
+    epoch: int
+    path: str
+    first_row: int
+    rows: int
+
+    def to_json(self) -> list[Any]:
+        return [self.task, self.attempt, self.thread, self.epoch, self.path, self.first_row, self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class LakeManifest:
+    job: str
+    files: tuple[FileSummary, ...]
+    logs: tuple[LogSpan, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+    rejects: int = 0
+    schema_version: int = SCHEMA_VERSION
+
+    def paths(self, table: str) -> list[str]:
+        """Files of a table, in the table's order, relative to the lake folder."""
+        return [file.path for file in self.files if file.table == table]
+
+    def log_paths(self, task: str, attempt: int, thread: str, epoch: int) -> list[str]:
+        """The files that hold this log's epoch: one, but for the largest."""
+        wanted = (task, attempt, thread, epoch)
+        return list(dict.fromkeys(s.path for s in self.logs if (s.task, s.attempt, s.thread, s.epoch) == wanted))
+
+    def rows(self, table: str) -> int:
+        return sum(file.rows for file in self.files if file.table == table)
+
+    def write(self, folder: Path) -> None:
+        document = {
+            "schema_version": self.schema_version,
+            "job": self.job,
+            "rejects": self.rejects,
+            "facts": self.facts,
+            "files": [file.to_json() for file in self.files],
+            "logs": [span.to_json() for span in self.logs],
+        }
+        write_json(folder / NAME, document)
+
+    @classmethod
+    def read(cls, folder: Path) -> LakeManifest:
+        try:
+            document = json.loads((folder / NAME).read_bytes())
+            return cls(
+                job=document["job"],
+                files=tuple(FileSummary(**file) for file in document["files"]),
+                logs=tuple(LogSpan(*span) for span in document["logs"]),
+                facts=document["facts"],
+                rejects=document["rejects"],
+                schema_version=document["schema_version"],
+            )
+        except (OSError, ValueError, KeyError, TypeError) as fault:
+            raise ManifestFault(f"{folder / NAME} cannot be read ({fault}). Ingest the job anew.") from fault
+
+
+def schema_version(folder: Path) -> int | None:
+    """The schema version of a lake folder; None where there is none that can be read."""
+    try:
+        return LakeManifest.read(folder).schema_version
+    except ManifestFault:
+        return None
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Whole or not at all, and on disk before it has its name."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with open(temporary, "w", encoding="utf-8") as out:
+        json.dump(document, out, ensure_ascii=False, separators=(",", ":"))
+        out.flush()
+        os.fsync(out.fileno())
+    os.replace(temporary, path)
+
+
+def in_table_order(files: Iterable[FileSummary]) -> tuple[FileSummary, ...]:
+    """By table as the schema lists them, then as their tasks numbered them."""
+    order = {name: n for n, name in enumerate(LAKE_TABLES)}
+    return tuple(sorted(files, key=lambda file: order[file.table]))

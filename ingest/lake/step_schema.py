@@ -1,0 +1,62 @@
+"""The tables of a replay's steps: columns, types and order, and the copies that are stored in a second order."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ingest.lake.schema import Table, table
+
+_I64, _I32, _TEXT, _BOOL = pa.int64(), pa.int32(), pa.string(), pa.bool_()
+
+STEPS_VERSION = 1
+
+STEPS = table(
+    "steps",
+    {
+        "step": _I64,
+        "task": _TEXT,
+        "actor": _TEXT,
+        "kind": _TEXT,
+        "state": _TEXT,
+        "epoch": _I64,
+        "record_count": _I64,
+        "t_us": _I64,
+        "log": _TEXT,
+        "log_offset": _I64,
+        "channel": _TEXT,
+        "buffer": _I64,
+        "bytes": _I64,
+        "text": _TEXT,
+    },
+    counting="step",
+)
+CAUSES = table("causes", {"step": _I64, "cause": _TEXT}, counting="step")
+STATE_CHANGES = table(
+    "state_changes", {"step": _I64, "task": _TEXT, "key": _TEXT, "before": _TEXT, "after": _TEXT}, counting="step"
+)
+BUFFERS = table(
+    "buffers",
+    {
+        "step": _I64,
+        "task": _TEXT,
+        "channel": _TEXT,
+        "seq": _I64,
+        "bytes": _I64,
+        "was_received_before": _BOOL,
+        "matches": _BOOL,
+    },
+    counting="step",
+)
+STEP_TABLES: dict[str, Table] = {one.name: one for one in (STEPS, CAUSES, STATE_CHANGES, BUFFERS)}
+
+EFFECTS = Table("effects", CAUSES.schema)
+"""`causes` sorted by (cause, step): what followed from a step."""
+
+STATE_BY_KEY = Table("state_by_key", STATE_CHANGES.schema)
+"""`state_changes` sorted by (key, step): the state at a step is the last change per key."""
+
+STATE_KEYS = table("state_keys", {"key": _TEXT, "task": _TEXT, "first_step": _I64})
+"""The keys of `state_by_key`, once each: a page of the state finds here how far it has to read."""
+
+STEP_ROW_GROUP_ROWS = 16_384
+"""Small row groups: a page reads one or two of them."""

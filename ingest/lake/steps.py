@@ -1,0 +1,152 @@
+"""Writing a replay's steps, readable while they are written: chunks, a manifest, and compaction at the end.
+
+The manifest is the truth: it names the files that belong together, and is replaced whole. Readers look at nothing else.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from ingest.lake.engine import Limits, connect, parquet
+from ingest.lake.manifest import write_json
+from ingest.lake.schema import Table
+from ingest.lake.step_reader import StepReader
+from ingest.lake.step_schema import (
+    EFFECTS,
+    STATE_BY_KEY,
+    STATE_KEYS,
+    STEP_ROW_GROUP_ROWS,
+    STEP_TABLES,
+    STEPS_VERSION,
+)
+from ingest.lake.writers import TableWriter, write_rows
+from replay.debugger.ports import StepRow
+
+__all__ = ["ParquetStepSink", "StepReader"]
+
+FIRST_CHUNK_S = 0.5
+NEXT_CHUNK_S = 3.0
+SHORTEST_CHUNK_S = 0.2
+CHUNK_STEPS = 200_000
+LOOK_EVERY_STEPS = 256
+COMPACTION = Limits(memory_mib=512, threads=1, timeout_s=600.0)
+
+Row = Sequence[Any]
+
+
+_FINAL: dict[Table, tuple[str, str]] = {
+    # The chunks of these follow one another in order: they are only put together.
+    STEP_TABLES["steps"]: ("steps", "SELECT * FROM {0}"),
+    STEP_TABLES["causes"]: ("causes", "SELECT * FROM {0}"),
+    STEP_TABLES["state_changes"]: ("state_changes", "SELECT * FROM {0}"),
+    STEP_TABLES["buffers"]: ("buffers", "SELECT * FROM {0}"),
+    EFFECTS: ("causes", "SELECT * FROM {0} ORDER BY cause, step"),
+    STATE_BY_KEY: ("state_changes", "SELECT * FROM {0} ORDER BY key, task, step"),
+    STATE_KEYS: ("state_changes", "SELECT key, task, min(step) AS first_step FROM {0} GROUP BY ALL ORDER BY key, task"),
+}
+
+
+class ParquetStepSink:
+    """Where a replay writes its steps, one folder a replay: `replay.debugger.ports.StepSink`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.steps = 0
+        self._rows: dict[str, list[Row]] = {name: [] for name in STEP_TABLES}
+        self._files: dict[str, list[str]] = {name: [] for name in STEP_TABLES}
+        self._chunks = 0
+        self._waiting = 0
+        self._chunk_begun_s = time.monotonic()
+
+    def step(self, row: StepRow) -> None:
+        if self._waiting % LOOK_EVERY_STEPS == 0 and self._is_due():
+            self._write_chunk()
+        self._rows["steps"].append(row)
+        self.steps += 1
+        self._waiting += 1
+
+    def cause(self, step: int, cause: str) -> None:
+        self._rows["causes"].append((step, cause))
+
+    def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
+        self._rows["state_changes"].append((step, task, key, before, after))
+
+    def buffer(
+        self,
+        step: int,
+        task: str,
+        channel: str,
+        seq: int,
+        buffer_bytes: int,
+        was_received_before: bool | None,
+        matches: bool | None,
+    ) -> None:
+        self._rows["buffers"].append((step, task, channel, seq, buffer_bytes, was_received_before, matches))
+
+    def flush(self) -> None:
+        """What was written becomes readable, unless that was done a moment ago: the next step sees to it then."""
+        if time.monotonic() - self._chunk_begun_s >= SHORTEST_CHUNK_S:
+            self._write_chunk()
+
+    def _write_chunk(self) -> None:
+        added = False
+        for name, rows in self._rows.items():
+            if rows:
+                written = write_rows(STEP_TABLES[name], self.folder, f"chunk-{self._chunks:06d}", rows)
+                self._files[name] += [file.path for file in written]
+                self._rows[name] = []
+                added = True
+        if added:
+            self._chunks += 1
+            self._write_manifest(self._files, complete=False)
+        self._waiting = 0
+        self._chunk_begun_s = time.monotonic()
+
+    def finish(self) -> None:
+        """Makes all readable, sorted and in few files, and says that this is all."""
+        self._write_chunk()
+        chunks = [self.folder / path for paths in self._files.values() for path in paths]
+        self._files = self._compacted()
+        self._write_manifest(self._files, complete=True)
+        for path in chunks:
+            path.unlink(missing_ok=True)
+
+    def _is_due(self) -> bool:
+        if self._waiting >= CHUNK_STEPS:
+            return True
+        age_s = time.monotonic() - self._chunk_begun_s
+        return bool(self._waiting) and age_s >= (NEXT_CHUNK_S if self._chunks else FIRST_CHUNK_S)
+
+    def _compacted(self) -> dict[str, list[str]]:
+        spill = self.folder / ".spill"
+        connection = connect(self.folder.resolve(), COMPACTION, spill=spill.resolve())
+        try:
+            return {table.name: self._rewritten(connection, table, *how) for table, how in _FINAL.items()}
+        finally:
+            connection.close()
+            shutil.rmtree(spill, ignore_errors=True)
+
+    def _rewritten(self, connection: duckdb.DuckDBPyConnection, table: Table, chunks: str, query: str) -> list[str]:
+        paths = self._files[chunks]
+        if not paths:
+            return []
+        source = parquet(self.folder.resolve() / path for path in paths)
+        writer = TableWriter(table, self.folder, "all", row_group_rows=STEP_ROW_GROUP_ROWS)
+        try:
+            for batch in connection.sql(query.format(source)).to_arrow_reader(STEP_ROW_GROUP_ROWS):
+                writer.add({name: batch.column(name) for name in table.schema.names}, batch.num_rows)
+            return [file.path for file in writer.close()]
+        except BaseException:
+            writer.abandon()
+            raise
+
+    def _write_manifest(self, files: dict[str, list[str]], *, complete: bool) -> None:
+        document = {"steps_version": STEPS_VERSION, "complete": complete, "steps": self.steps, "files": files}
+        write_json(self.folder / "manifest.json", document)

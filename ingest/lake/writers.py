@@ -1,0 +1,186 @@
+"""Writing one table's Parquet files: equal row groups, a temporary name until a file is whole, a new file when full."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ingest.lake.schema import MAX_FILE_ROWS, ROW_GROUP_ROWS, Table
+
+ROWS_AT_ONCE = 8_192
+PENDING_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileSummary:
+    """One whole Parquet file; `path` is relative to the lake folder."""
+
+    table: str
+    path: str
+    rows: int
+    bytes: int
+    row_groups: int
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where rows that belong together begin."""
+
+    path: str
+    first_row: int
+    rows: int
+
+
+class TableWriter:
+    """Appends rows, already in the table's order, to `<root>/<table>/<name>.parquet`, `<name>-1.parquet`, …
+
+    The folder of the table is made, the root never: what was taken away (a cancelled ingest) must not come back.
+    """
+
+    def __init__(
+        self, table: Table, root: Path, name: str, *, row_group_rows: int = ROW_GROUP_ROWS, level: int = 3
+    ) -> None:
+        self.table = table
+        self.root = root
+        self.name = name
+        self.row_group_rows = row_group_rows
+        self.level = level
+        self.files: list[FileSummary] = []
+        self.total_rows = 0
+        self._writer: pq.ParquetWriter | None = None
+        self._temporary: Path | None = None
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+        self._pending_bytes = 0
+        self._file_rows = 0
+        self._row_groups = 0
+        self._rows: list[Sequence[Any]] = []
+
+    def add_row(self, row: Sequence[Any]) -> None:
+        """One row as a sequence in column order."""
+        self._rows.append(row)
+        if len(self._rows) >= ROWS_AT_ONCE:
+            self._gather_rows()
+
+    def add(self, columns: Mapping[str, Any], rows: int) -> Span:
+        """Rows as columns: an array, a list or one value for all; columns left out are null."""
+        self._gather_rows()
+        return self._add_batch(batch_of(self.table.schema, columns, rows))
+
+    def close(self) -> list[FileSummary]:
+        """Writes what is left, gives the last file its name, and says which files there are."""
+        self._gather_rows()
+        self._finish_file()
+        return self.files
+
+    def abandon(self) -> None:
+        """Leaves nothing of an unfinished file behind."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        if self._temporary is not None:
+            self._temporary.unlink(missing_ok=True)
+            self._temporary = None
+
+    def _gather_rows(self) -> None:
+        if self._rows:
+            rows, self._rows = self._rows, []
+            arrays = [
+                pa.array(values, type=field.type)
+                for field, values in zip(self.table.schema, zip(*rows, strict=True), strict=True)
+            ]
+            self._add_batch(pa.RecordBatch.from_arrays(arrays, schema=self.table.schema))
+
+    def _add_batch(self, batch: pa.RecordBatch) -> Span:
+        if self._file_rows and self._file_rows + batch.num_rows > MAX_FILE_ROWS:
+            self._finish_file()
+        span = Span(self._path(), self._file_rows, batch.num_rows)
+        self._pending.append(batch)
+        self._pending_rows += batch.num_rows
+        self._pending_bytes += batch.nbytes
+        self._file_rows += batch.num_rows
+        self.total_rows += batch.num_rows
+        if self._pending_rows >= self.row_group_rows or self._pending_bytes >= PENDING_BYTES:
+            self._write_row_groups(everything=self._pending_bytes >= PENDING_BYTES)
+        return span
+
+    def _path(self) -> str:
+        number = f"-{len(self.files)}" if self.files else ""
+        return f"{self.table.name}/{self.name}{number}.parquet"
+
+    def _write_row_groups(self, *, everything: bool) -> None:
+        """Full row groups only, unless everything must go; the rest waits."""
+        if not self._pending:
+            return
+        pending = pa.Table.from_batches(self._pending, self.table.schema)
+        rows = pending.num_rows if everything else pending.num_rows - pending.num_rows % self.row_group_rows
+        self._open().write_table(pending.slice(0, rows), row_group_size=self.row_group_rows)
+        self._row_groups += -(-rows // self.row_group_rows)
+        rest = pending.slice(rows)
+        self._pending = rest.to_batches()
+        self._pending_rows, self._pending_bytes = rest.num_rows, rest.nbytes
+
+    def _open(self) -> pq.ParquetWriter:
+        if self._writer is None:
+            folder = self.root / self.table.name
+            if not folder.is_dir():
+                folder.mkdir(exist_ok=True)  # fails if the root is gone, as it should
+            self._temporary = folder / f".{self.name}.{uuid.uuid4().hex}.tmp"
+            self._writer = pq.ParquetWriter(
+                self._temporary, self.table.schema, compression="zstd", compression_level=self.level,
+                use_dictionary=[field.name for field in self.table.schema if field.name not in self.table.counting],
+                column_encoding=dict.fromkeys(sorted(self.table.counting), "DELTA_BINARY_PACKED"),
+                write_page_index=True,
+            )  # fmt: skip
+        return self._writer
+
+    def _finish_file(self) -> None:
+        if not self._file_rows:
+            return
+        self._write_row_groups(everything=True)
+        writer, temporary = self._open(), self._temporary
+        writer.close()
+        path = self._path()
+        if temporary is not None:
+            os.replace(temporary, self.root / path)
+        size_bytes = (self.root / path).stat().st_size
+        self.files.append(FileSummary(self.table.name, path, self._file_rows, size_bytes, self._row_groups))
+        self._writer = self._temporary = None
+        self._file_rows = self._row_groups = 0
+
+
+def batch_of(schema: pa.Schema, columns: Mapping[str, Any], rows: int) -> pa.RecordBatch:
+    """A record batch in the schema's order; single values are repeated, missing columns are null."""
+    return pa.RecordBatch.from_arrays([_array(columns.get(f.name), f.type, rows) for f in schema], schema=schema)
+
+
+def _array(values: Any, kind: pa.DataType, rows: int) -> pa.Array:
+    if values is None:
+        return pa.nulls(rows, kind)
+    if isinstance(values, pa.Array):
+        return values
+    if isinstance(values, (str, int, bytes)):
+        return pa.repeat(pa.scalar(values, kind), rows)
+    return pa.array(values, kind)
+
+
+def write_rows(table: Table, root: Path, name: str, rows: Sequence[Sequence[Any]]) -> list[FileSummary]:
+    """A small table in one go; without rows there is no file."""
+    writer = TableWriter(table, root, name)
+    try:
+        for row in rows:
+            writer.add_row(row)
+        return writer.close()
+    except BaseException:
+        writer.abandon()
+        raise

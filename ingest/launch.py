@@ -1,0 +1,305 @@
+"""Submits work to child processes: one warm Spark driver for ingests, one child per replay. Standard library only."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ingest.errors import (
+    DriverDied,
+    IngestCancelled,
+    IngestError,
+    IngestFailed,
+    ReplayChildDied,
+    ReplayFailed,
+)
+from ingest.java import find_java, java_home
+from ingest.pipes import ROOT, Child, ChildGone, child_environment, ending
+
+__all__ = [
+    "DriverDied",
+    "IngestCancelled",
+    "IngestError",
+    "IngestFailed",
+    "IngestRequest",
+    "IngestResult",
+    "Progress",
+    "ReplayChildDied",
+    "ReplayFailed",
+    "ReplayRequest",
+    "SparkDriver",
+    "find_java",
+    "java_home",
+    "run_replay",
+]
+
+LOOK_S = 0.05
+CANCEL_PATIENCE_S = 2.0
+STOP_PATIENCE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRequest:
+    """Decode `pack` into `staging`, an empty folder of this attempt alone; publishing is the caller's."""
+
+    job: str
+    pack: Path
+    staging: Path
+    work: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far it is: `done` of `total` `unit`s of a phase."""
+
+    phase: str
+    done: int = 0
+    total: int = 0
+    unit: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestResult:
+    """`ready`, or `ready-partial` with the number of rejects; `facts` is what the job page shows."""
+
+    status: str
+    rejects: int
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """Replay `task`'s recovery from `failure`, or re-execute its `attempt`, writing steps into `folder`."""
+
+    pack: Path
+    folder: Path
+    task: str | None = None
+    failure: int | None = None
+    attempt: int | None = None
+
+
+OnProgress = Callable[[Progress], None]
+Cancelled = Callable[[], bool]
+
+
+def never() -> bool:
+    return False
+
+
+class SparkDriver:
+    """One warm Spark driver process, started when first needed and stopped when idle. One ingest at a time."""
+
+    def __init__(
+        self, data: Path, log_path: Path, *, heap_mib: int = 1024, idle_s: float = 600.0, cores: int | None = None
+    ) -> None:
+        self.data = Path(data).absolute()
+        self.log_path = Path(log_path).absolute()
+        self.heap_mib = heap_mib
+        self.idle_s = idle_s
+        self.cores = cores
+        self._busy = threading.Lock()
+        self._state = threading.Lock()
+        self._child: Child | None = None
+        self._idle: threading.Timer | None = None
+        self._stopping = False
+        self._requests = 0
+
+    @property
+    def pid(self) -> int | None:
+        """The driver's process id while it runs."""
+        child = self._child
+        return child.pid if child is not None and child.alive else None
+
+    def start(self) -> None:
+        """Starts the driver ahead of the first ingest; returns at once, while it warms up."""
+        with self._state:
+            self._start()
+
+    def ingest(
+        self, request: IngestRequest, on_progress: OnProgress = lambda _: None, cancelled: Cancelled = never
+    ) -> IngestResult:
+        """Runs one ingest to its end. Raises `IngestFailed`, `DriverDied` or `IngestCancelled`."""
+        while not self._busy.acquire(timeout=LOOK_S):
+            if cancelled():
+                raise IngestCancelled("cancelled while waiting for the Spark driver")
+        try:
+            return self._ingest(request, on_progress, cancelled)
+        finally:
+            self._rest()
+            self._busy.release()
+
+    def stop(self) -> None:
+        """Ends the driver, its JVM and its workers. A running ingest raises `DriverDied`. May be started again."""
+        with self._state:
+            self._stopping = True
+            self._cancel_idle()
+            child, self._child = self._child, None
+        if child is not None:
+            child.end(STOP_PATIENCE_S)
+        with self._state:
+            self._stopping = False
+
+    def _ingest(self, request: IngestRequest, on_progress: OnProgress, cancelled: Cancelled) -> IngestResult:
+        with self._state:
+            self._cancel_idle()
+            cold = self.pid is None
+            child = self._start()
+            self._requests += 1
+            number = self._requests
+        if cold:
+            on_progress(Progress("starting", message="Starting Spark"))
+        try:
+            child.send({"ingest": number, **_ingest_message(request)})
+            return self._follow(child, number, on_progress, cancelled)
+        except ChildGone as gone:
+            raise self._died(child, gone) from gone
+        except (IngestFailed, IngestCancelled):
+            raise
+        except BaseException:
+            self._drop(child)  # its pipe now holds answers to a question nobody asks
+            raise
+
+    def _follow(self, child: Child, number: int, on_progress: OnProgress, cancelled: Cancelled) -> IngestResult:
+        while True:
+            if cancelled():
+                raise self._cancel(child, number)
+            message = child.receive(LOOK_S)
+            if message is None or message.get("of") != number:
+                continue
+            if "progress" in message:
+                on_progress(Progress(**message["progress"]))
+            elif "result" in message:
+                return IngestResult(**message["result"])
+            elif "failed" in message:
+                raise IngestFailed(message["failed"])
+
+    def _cancel(self, child: Child, number: int) -> IngestCancelled:
+        """Asks the driver to stop the job, so that it stays warm; one that does not answer soon is killed."""
+        child.send({"cancel": number})
+        patience = int(CANCEL_PATIENCE_S / LOOK_S)
+        for _ in range(patience):
+            message = child.receive(LOOK_S)
+            if message and message.get("of") == number and not message.keys().isdisjoint(_LAST_WORDS):
+                return IngestCancelled("cancelled")
+        self._drop(child)
+        return IngestCancelled("cancelled; the Spark driver had to be ended")
+
+    def _died(self, child: Child, gone: ChildGone) -> DriverDied:
+        status = self._drop(child)
+        return DriverDied(
+            f"the Spark driver ended in the middle of its work ({ending(status)}; {gone}). "
+            f"Nothing was published; retry the job. Its log is {self.log_path}."
+        )
+
+    def _drop(self, child: Child) -> int:
+        with self._state:
+            if self._child is child:
+                self._child = None
+        return child.kill()
+
+    def _start(self) -> Child:
+        if self._stopping:
+            raise DriverDied("the Spark driver is being stopped")
+        if self._child is not None and self._child.alive:
+            return self._child
+        if self._child is not None:
+            self._child.kill()
+        self.data.mkdir(parents=True, exist_ok=True)
+        self._child = Child(
+            self._arguments(), log_path=self.log_path, environment=self._environment(), folder=self.data
+        )
+        return self._child
+
+    def _arguments(self) -> list[str]:
+        arguments = [sys.executable, "-m", "ingest.jobs.driver", "--data", str(self.data)]
+        arguments += ["--log", str(self.log_path), "--heap-mib", str(self.heap_mib)]
+        return arguments + (["--cores", str(self.cores)] if self.cores else [])
+
+    def _environment(self) -> dict[str, str]:
+        java = find_java()
+        home = java_home(java, self.data / "spark")
+        return child_environment(
+            JAVA_HOME=str(home), PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable
+        )
+
+    def _rest(self) -> None:
+        with self._state:
+            self._cancel_idle()
+            if self._child is not None:
+                self._idle = threading.Timer(self.idle_s, self._stop_if_idle)
+                self._idle.daemon = True
+                self._idle.start()
+
+    def _stop_if_idle(self) -> None:
+        if self._busy.acquire(blocking=False):
+            try:
+                self.stop()
+            finally:
+                self._busy.release()
+
+    def _cancel_idle(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+
+_LAST_WORDS = frozenset(("result", "failed", "cancelled"))
+
+
+def _ingest_message(request: IngestRequest) -> dict[str, Any]:
+    return {
+        "job": request.job,
+        "pack": str(Path(request.pack).absolute()),
+        "staging": str(Path(request.staging).absolute()),
+        "work": request.work,
+        "attempt": request.attempt,
+    }
+
+
+def run_replay(
+    request: ReplayRequest, log_path: Path, on_progress: OnProgress = lambda _: None, cancelled: Cancelled = never
+) -> dict[str, Any]:
+    """Runs one replay in a child of its own and returns its outcome as a dictionary.
+
+    Raises `ReplayFailed`, `ReplayChildDied` or `IngestCancelled`.
+    """
+    child = Child(
+        [sys.executable, "-m", "ingest.jobs.replay"], log_path=log_path, environment=child_environment(), folder=ROOT
+    )
+    try:
+        child.send(_replay_message(request))
+        while not cancelled():
+            message = child.receive(LOOK_S)
+            if message is None:
+                continue
+            if "progress" in message:
+                on_progress(Progress(**message["progress"]))
+            elif "outcome" in message:
+                return dict(message["outcome"])
+            elif "failed" in message:
+                raise ReplayFailed(message["failed"])
+        raise IngestCancelled("cancelled")
+    except ChildGone as gone:
+        status = child.kill()
+        raise ReplayChildDied(
+            f"the replay's process ended in the middle of its work ({ending(status)}; {gone}). Retry it. "
+            f"Its log is {log_path}."
+        ) from gone
+    finally:
+        child.kill()
+
+
+def _replay_message(request: ReplayRequest) -> dict[str, Any]:
+    return {
+        "pack": str(Path(request.pack).absolute()),
+        "folder": str(Path(request.folder).absolute()),
+        "task": request.task,
+        "failure": request.failure,
+        "attempt": request.attempt,
+    }

@@ -1,0 +1,64 @@
+"""What Spark tasks hand back besides rows: rejects, times, sums. All of it pickles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from replay.errors import CorruptMember
+
+
+class Reject(NamedTuple):
+    """A row of `rejects`: what could not be read, or disagrees."""
+
+    path: str
+    offset: int | None
+    why: str
+
+    @classmethod
+    def of(cls, fault: CorruptMember, path: str) -> Reject:
+        why = f"{fault.why}. {fault.remedy}." if fault.remedy else f"{fault.why}."
+        return cls(fault.path or path, fault.offset, why)
+
+
+class LogKey(NamedTuple):
+    """One thread log of one attempt in one epoch."""
+
+    task: str
+    attempt: int
+    thread: str
+    epoch: int
+
+
+@dataclass(slots=True)
+class Times:
+    """When each log's epoch was first and last seen alive."""
+
+    seen: dict[LogKey, tuple[int, int]] = field(default_factory=dict)
+
+    def note(self, key: LogKey, t_us: int) -> None:
+        known = self.seen.get(key)
+        if known is None:
+            self.seen[key] = (t_us, t_us)
+        elif t_us < known[0] or t_us > known[1]:
+            self.seen[key] = (min(known[0], t_us), max(known[1], t_us))
+
+    def merge(self, other: Times) -> None:
+        for key, (first_us, last_us) in other.seen.items():
+            self.note(key, first_us)
+            self.note(key, last_us)
+
+
+class Flow(NamedTuple):
+    """A row of the roll-up `flows`."""
+
+    channel: str
+    attempt: int
+    epoch: int
+    buffers: int
+    bytes: int
+    records: int
+    sendings: int
+    received: int
+    taken: int
+    delta_bytes: int

@@ -1,0 +1,191 @@
+"""Plans an ingest: which members belong together, which can't be placed, and parts of equal size in table order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from ingest.transforms.channels import ChannelUnit
+from ingest.transforms.outside import LinesUnit
+from ingest.transforms.places import Reject
+from replay.bundle.members import EVENTS, MemberName, parse_member
+from replay.model import Graph, Task
+
+Family = Literal["logs", "channels", "lines"]
+
+SMALL_BYTES = 24 << 20
+PART_BYTES = 32 << 20
+
+
+class Members(Protocol):
+    """What planning asks of a pack."""
+
+    def names(self) -> Iterator[str]: ...
+    def size(self, name: str) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LogUnit:
+    """One `.det` member."""
+
+    task: str
+    attempt: int
+    thread: str
+    epoch: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventsUnit:
+    """The events of the job."""
+
+    path: str
+
+
+Unit = LogUnit | ChannelUnit | LinesUnit | EventsUnit
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one Spark task reads, in order, and writes as files of its own."""
+
+    family: Family
+    number: int
+    units: tuple[Unit, ...]
+    bytes: int
+
+
+@dataclass(slots=True)
+class Plan:
+    parts: list[Part] = field(default_factory=list)
+    rejects: list[Reject] = field(default_factory=list)
+    attempts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts)
+
+
+def plan_ingest(members: Members, graph: Graph, *, part_bytes: int | None = None) -> Plan:
+    """One part per family for small jobs, so that each table is one file; equal parts for the others."""
+    sorting = _Sorting(graph)
+    for name in members.names():
+        sorting.place(parse_member(name))
+    plan = Plan(rejects=sorting.rejects(), attempts=sorting.attempts)
+    families: list[tuple[Family, list[tuple[Unit, int]]]] = [
+        ("channels", [(u, sum(map(members.size, u.paths))) for u in sorting.channel_units()]),
+        ("logs", [(u, members.size(u.path)) for u in sorting.log_units()]),
+        ("lines", [(u, members.size(u.path)) for u in sorting.line_units()]),
+    ]
+    total = sum(size for _, units in families for _, size in units)
+    limit = part_bytes or (total + 1 if total <= SMALL_BYTES else PART_BYTES)
+    for family, units in families:
+        plan.parts += [
+            Part(family, number, tuple(unit for unit, _ in some), sum(size for _, size in some))
+            for number, some in enumerate(_equal_parts(units, limit))
+        ]
+    return plan
+
+
+def _equal_parts(units: list[tuple[Unit, int]], limit: int) -> Iterator[list[tuple[Unit, int]]]:
+    """Runs of units of about the same size, none above the limit unless a single unit is."""
+    total = sum(size for _, size in units)
+    goal = total / max(1, -(-total // limit))
+    part: list[tuple[Unit, int]] = []
+    part_bytes = 0
+    for unit, size in units:
+        if part and part_bytes + size / 2 > goal:
+            yield part
+            part, part_bytes = [], 0
+        part.append((unit, size))
+        part_bytes += size
+    if part:
+        yield part
+
+
+class _Sorting:
+    """Puts each member where it belongs; what the manifest has no place for is counted by reason."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.attempts: dict[str, int] = {}
+        self._logs: list[LogUnit] = []
+        self._lines: list[LinesUnit] = []
+        self._events: list[EventsUnit] = []
+        self._channels: dict[str, ChannelUnit] = {}
+        self._misplaced: dict[str, tuple[str, int]] = {}
+
+    def place(self, member: MemberName) -> None:
+        if member.kind == "events":
+            self._events.append(EventsUnit(EVENTS))
+        elif member.task is not None and member.attempt is not None:
+            if member.task not in self.graph:
+                self._misplace(f"the manifest names no task {member.task}", member.name)
+            else:
+                self._place(member, self.graph.task(member.task), member.attempt, member.epoch or 0)
+
+    def _place(self, member: MemberName, task: Task, attempt: int, epoch: int) -> None:
+        self.attempts[task.id] = max(self.attempts.get(task.id, 0), attempt + 1)
+        match member.kind:
+            case "det" if member.thread is not None:
+                if member.index is None or self._has(member, task, "output"):
+                    self._logs.append(LogUnit(task.id, attempt, member.thread, epoch, member.name))
+                    if member.index is not None:
+                        self._output(task, member.index).det[attempt, epoch] = member.name
+            case "buf" | "dlt" if self._has(member, task, "output"):
+                unit = self._output(task, member.index or 0)
+                (unit.buf if member.kind == "buf" else unit.dlt)[attempt, epoch] = member.name
+            case "rcv" if self._has(member, task, "input"):
+                unit = self._input(task, member.index or 0)
+                unit.rcv.setdefault(epoch, []).append((attempt, member.name))
+            case "world":
+                self._world(task).dlt[attempt, epoch] = member.name
+            case "source" | "sink" | "sites":
+                table = member.kind if member.kind == "sites" else f"{member.kind}s"
+                self._lines.append(LinesUnit(table, task.id, attempt, epoch, member.name))
+            case _:
+                pass  # the manifest and states have no table
+
+    def _has(self, member: MemberName, task: Task, side: str) -> bool:
+        count = len(task.outputs if side == "output" else task.inputs)
+        if member.index is not None and member.index < count:
+            return True
+        self._misplace(f"the manifest gives task {task.id} no {side} channel {member.index}", member.name)
+        return False
+
+    def _misplace(self, why: str, path: str) -> None:
+        first, count = self._misplaced.get(why, (path, 0))
+        self._misplaced[why] = (first, count + 1)
+
+    def rejects(self) -> list[Reject]:
+        """One per reason, whatever the number of members: a hostile bundle has millions."""
+        found = []
+        for why, (path, count) in self._misplaced.items():
+            more = f" So it is with {count - 1} more members." if count > 1 else ""
+            found.append(Reject(path, None, f"{why}. The member is left out.{more}"))
+        return found
+
+    def _output(self, task: Task, k: int) -> ChannelUnit:
+        channel = self.graph.channel(task.outputs[k].channel)
+        return self._channel(ChannelUnit(channel.id, channel.source, channel.k, channel.target))
+
+    def _input(self, task: Task, i: int) -> ChannelUnit:
+        channel = self.graph.channel(task.inputs[i])
+        return self._channel(ChannelUnit(channel.id, channel.source, channel.k, channel.target))
+
+    def _world(self, task: Task) -> ChannelUnit:
+        return self._channel(ChannelUnit(f"{task.id}>world", task.id, None, None))
+
+    def _channel(self, new: ChannelUnit) -> ChannelUnit:
+        return self._channels.setdefault(new.channel, new)
+
+    def log_units(self) -> list[LogUnit]:
+        return sorted(self._logs, key=lambda u: (u.task, u.attempt, u.thread, u.epoch))
+
+    def channel_units(self) -> list[ChannelUnit]:
+        return [unit for _, unit in sorted(self._channels.items()) if unit.paths]
+
+    def line_units(self) -> list[EventsUnit | LinesUnit]:
+        lines = sorted(self._lines, key=lambda u: (u.table, u.task, u.attempt, u.epoch))
+        return [*self._events, *lines]
