@@ -13,8 +13,8 @@ make_environment() {
   # Whoever comes second waits here. The lock is on the folder itself, so that nothing is left behind.
   exec {lock}<"$root"
   flock --nonblock "$lock" || { say "Another setup is at work in $root; waiting for it …"; flock "$lock"; }
-  # No child may inherit the lock: the server would hold it as long as it runs.
-  _bring_up_to_date "$root" "$dev" {lock}<&-
+  # Its children hold the lock too: if this script is killed, the next one waits until pip is gone.
+  _bring_up_to_date "$root" "$dev"
   exec {lock}<&-
 }
 
@@ -66,10 +66,10 @@ _install() {
     "$root/.venv/bin/python" -m pip install --require-hashes --no-deps --no-cache-dir --no-input \
     --disable-pip-version-check --only-binary :all: --no-binary pyspark --no-build-isolation --use-pep517 \
     -r "$root/$file" >"$log" 2>&1; then
-    grep -E '^(ERROR|error)' "$log" | head -n 3 >&2 || true
     if grep -q -E 'NewConnectionError|NameResolutionError|name resolution|ProxyError|ConnectTimeout' "$log"; then
       fail "The package index could not be reached. Check the network (or pip's proxy and index settings) and start again; details: $log"
     fi
+    grep -E '^(ERROR|error)' "$log" | head -n 3 >&2 || true
     fail "The packages of $file could not be installed; start again to repeat it. Details: $log"
   fi
   say "  done in $((SECONDS - started)) s"

@@ -7,7 +7,7 @@ python_names=(python3.11 python3.12 python3.13 python3.14 python3 python)
 # there is none and this user may.
 find_python() {
   local python version
-  if python=$(_working_python "import ensurepip, venv"); then
+  if python=$(_working_python "import ensurepip, venv; ensurepip.version()"); then
     echo "$python"
     return
   fi
@@ -18,7 +18,7 @@ find_python() {
   else
     install_debian_packages python3 python3-venv || return 1
   fi
-  if ! python=$(_working_python "import ensurepip, venv"); then
+  if ! python=$(_working_python "import ensurepip, venv; ensurepip.version()"); then
     say "Clonoscope needs Python $oldest_python or newer with its venv module; none was found, not even after installing Debian's."
     return 1
   fi
