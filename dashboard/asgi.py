@@ -10,7 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 # ruff: noqa: E402 - what is imported below needs Django to be set up
 from django.core.asgi import get_asgi_application
 
-_django = get_asgi_application()
+_django: Any = get_asgi_application()
 
 from django.conf import settings
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
+from typing import Any
 
 from celery.worker import WorkController, state
 
@@ -23,7 +25,7 @@ NO_WORK = 0
 class _Worker(WorkController):
     """Tells when it takes messages: what is sent earlier to a broker in memory would wait for the next sweep."""
 
-    def __init__(self, **options: object) -> None:
+    def __init__(self, **options: Any) -> None:
         self.ready = threading.Event()
         super().__init__(**options)
 
@@ -59,7 +61,7 @@ class EmbeddedWorker:
         """Ends the work and with it every child, and the worker, which waits for nothing else."""
         worker_is_here(False)
         service().stopping.set()
-        state.should_stop = 0
+        state.should_stop = os.EX_OK  # type: ignore[assignment]
         # The worker looks at that flag after a message or two seconds, and then waits for one more.
         for _ in range(2):
             do_work.apply_async((NO_WORK,), retry=False)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -23,6 +25,7 @@ from dashboard.progress import push_state
 from dashboard.removal import remove_path
 from dashboard.work import interrupt
 from dashboard.work.queue import enqueue
+from replay.errors import ReplayError
 
 NAME_LENGTH = 200
 
@@ -50,14 +53,7 @@ def create_job_from_file(
     """
     job_id = new_job_id()
     with store.entering(job_id) as fresh:
-        try:
-            facts = _pack(path, fresh)
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise StoreFull(
-                    "The disk is full: the bundle could not be stored. Free some space, then try again."
-                ) from error
-            raise
+        facts = _pack(path, fresh)
         with transaction.atomic():
             together_with()
             repeated = _same_content(user, facts["content_id"])
@@ -170,13 +166,27 @@ def delete_replay(replay: Replay, user: Any) -> None:
 
 
 def _pack(path: Path, fresh: Path) -> dict[str, Any]:
+    try:
+        return _packed(path, fresh)
+    except (ReplayError, OSError) as error:
+        # The reader of bundles says it in its own words; here a full disk is the server's fault, not the bundle's.
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreFull(
+                "The disk is full: the bundle could not be stored. Free some space, then try again."
+            ) from error
+        raise
+
+
+def _packed(path: Path, fresh: Path) -> dict[str, Any]:
     # Imported here: a page that creates no job need not load the readers of five containers.
     from replay.bundle.containers import Limits, open_container
     from replay.bundle.pack import write_pack
     from replay.bundle.reader import open_bundle
 
-    container = open_container(path, Limits())
-    summary = write_pack(container, fresh, Limits())
+    limits = Limits(max_bytes=settings.MAX_UNPACKED_BYTES)
+    with closing(open_container(path, limits)) as container:
+        summary = write_pack(container, fresh, limits)
     with open_bundle(fresh) as bundle:
         bundle.check_shape()
     return {"content_id": summary.content_id, "bytes": summary.bytes, "container": container.kind}

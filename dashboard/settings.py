@@ -134,6 +134,7 @@ STORAGES = {
 
 # -- sizes and quotas (bytes); what an upload may be is checked before its first byte
 MAX_UPLOAD_BYTES = env.number("CLONOSCOPE_MAX_UPLOAD_BYTES", 4 << 30)
+MAX_UNPACKED_BYTES = env.number("CLONOSCOPE_MAX_UNPACKED_BYTES", 64 << 30)
 QUOTA_BYTES = env.number("CLONOSCOPE_QUOTA_BYTES", 50 << 30)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20
 

@@ -106,8 +106,8 @@ def give_back(held: Claim, message: str, *, death: bool = False) -> bool:
 
 def set_status(target: str, status: str, message: str, **fields: Any) -> None:
     """The status of the job or replay that the work is for; within the work's own transaction."""
-    model: type[Job] | type[Replay] | None = {"j_": Job, "r_": Replay}.get(target[:2])
-    if model is None:
+    if not target.startswith(("j_", "r_")):
         return
+    model: type[Job] | type[Replay] = Replay if target.startswith("r_") else Job
     model.objects.filter(id=target).update(status=status, message=message, updated_at=Now(), **fields)
     transaction.on_commit(lambda: push_state(target))

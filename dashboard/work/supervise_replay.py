@@ -16,6 +16,9 @@ from dashboard.work.lease import Lease
 from ingest.lake.publish import VERSIONS, switch
 from ingest.launch import IngestCancelled, Progress, ReplayChildDied, ReplayFailed, ReplayRequest, run_replay
 
+# What of a replay's outcome becomes a column.
+PUBLISHED = ("verdict", "sentence", "detail", "steps", "task")
+
 
 def supervise(held: Claim, lease: Lease) -> None:
     replay = Replay.objects.get(id=held.target)
@@ -65,8 +68,6 @@ def _publish(held: Claim, replay: Replay, outcome: dict[str, Any]) -> None:
     """The steps lie there already, readable since they were written; what is published is that they are all."""
     with fenced(held) as work:
         finish(work, Work.State.DONE)
-        made = {name: outcome.get(name) or empty for name, empty in (("sentence", ""), ("detail", {}), ("steps", 0))}
-        if outcome.get("task"):
-            made["task"] = outcome["task"]
-        set_status(held.target, Status.READY, "", verdict=outcome["verdict"], **made)
+        made = {name: outcome[name] for name in PUBLISHED if outcome.get(name) is not None}
+        set_status(held.target, Status.READY, "", **made)
     joblog.write(replay.job_id, f"Replay {replay.id} ended, {outcome['verdict']}: {outcome.get('sentence', '')}")
