@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from replay.errors import CorruptMember
 from replay.model import ChannelId, read_json
@@ -18,10 +19,10 @@ class Arrival:
     payload: bytes
     is_event: bool
     barrier: int | None = None
-    tag: object = None
+    tag: Any = None
 
 
-def arrival(seq: int, payload: bytes, is_event: bool, *, channel: str = "", tag: object = None) -> Arrival:
+def arrival(seq: int, payload: bytes, is_event: bool, *, channel: str = "", tag: Any = None) -> Arrival:
     """Reads what the gate must know of a buffer: whether it is a barrier, and of which checkpoint."""
     if not is_event:
         return Arrival(seq, payload, False, None, tag)
@@ -64,6 +65,12 @@ class InputGate:
     def ready(self) -> list[int]:
         """The inputs with a buffer, that no barrier blocks."""
         return [i for i, queue in enumerate(self._queues) if queue and i not in self.blocked]
+
+    def discard(self, i: int) -> tuple[Arrival, ...]:
+        """Drops what arrived on input `i` and was not taken; returns it."""
+        dropped = tuple(self._queues[i])
+        self._queues[i].clear()
+        return dropped
 
     def untaken(self, i: int) -> tuple[Arrival, ...]:
         """What arrived on input `i` and was not taken, in order."""

@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from replay.errors import ReplayError
 from replay.model import Graph, Record, json_bytes
 
-Choose = Callable[[Record, Sequence[int]], Iterable[int]]
+Choose = Callable[[Record, Sequence[int], int], Iterable[int]]
 
 
-def hash_of_key(key: object) -> int:
+def hash_of_key(key: object, salt: int = 0) -> int:
     """The same on every machine and in every run, unlike Python's own hash."""
-    return zlib.crc32(key.encode() if isinstance(key, str) else json_bytes(key))
+    return zlib.crc32(key.encode() if isinstance(key, str) else json_bytes(key), salt)
 
 
-def _forward(record: Record, outputs: Sequence[int]) -> Iterable[int]:
+def _forward(record: Record, outputs: Sequence[int], salt: int) -> Iterable[int]:
     return outputs[:1]
 
 
-def _hash(record: Record, outputs: Sequence[int]) -> Iterable[int]:
-    return (outputs[hash_of_key(record.key) % len(outputs)],)
+def _hash(record: Record, outputs: Sequence[int], salt: int) -> Iterable[int]:
+    return (outputs[hash_of_key(record.key, salt) % len(outputs)],)
 
 
-def _broadcast(record: Record, outputs: Sequence[int]) -> Iterable[int]:
+def _broadcast(record: Record, outputs: Sequence[int], salt: int) -> Iterable[int]:
     return outputs
 
 
@@ -34,14 +34,19 @@ SHIPS: dict[str, Choose] = {"forward": _forward, "hash": _hash, "broadcast": _br
 
 @dataclass(frozen=True, slots=True)
 class EdgePartition:
-    """One outgoing edge of a task: its output indexes, in the order of the target's subtasks, and how to choose."""
+    """One outgoing edge of a task: its output indexes, in the order of the target's subtasks, and how to choose.
+
+    The salt is the target's: edges into one vertex agree on where a key goes, and edges of one parallelism that follow
+    one another don't send all of a task's records to one and the same subtask.
+    """
 
     outputs: tuple[int, ...]
     choose: Choose
+    salt: int
 
     def of(self, record: Record) -> Iterable[int]:
         """The outputs that this record goes to."""
-        return self.choose(record, self.outputs)
+        return self.choose(record, self.outputs, self.salt)
 
 
 def partitions(graph: Graph, task: str) -> tuple[EdgePartition, ...]:
@@ -57,5 +62,5 @@ def partitions(graph: Graph, task: str) -> tuple[EdgePartition, ...]:
                 remedy=f"This version runs {', '.join(SHIPS)}",
             )
         outputs = tuple(k for k, one in enumerate(graph.downstream(task)) if graph.task(one).vertex == edge.target)
-        found.append(EdgePartition(outputs, SHIPS[edge.ship]))
+        found.append(EdgePartition(outputs, SHIPS[edge.ship], zlib.crc32(edge.target.encode())))
     return tuple(found)

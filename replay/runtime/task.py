@@ -89,6 +89,7 @@ class TaskBody:
         self.clock = CausalClock(self.choices, wall)
         self.record_count = 0
         self.processed = 0
+        self.emitted = 0
         self.source_offset = 0
         self._elements: deque[Record] = deque()
         self._lineage: tuple[tuple[str, int], ...] | None = None
@@ -201,6 +202,7 @@ class TaskBody:
         """Writes a record to the outputs that its edges choose; without a lineage of its own it has its input's."""
         if record.lineage is None and self._lineage is not None:
             record = Record(record.key, record.timestamp, record.value, self._lineage)
+        self.emitted += 1
         data = record_bytes(record)
         for partition in self._partitions:
             for k in partition.of(record):
@@ -212,6 +214,7 @@ class TaskBody:
         """Gives a record to the outside world."""
         if record.lineage is None and self._lineage is not None:
             record = Record(record.key, record.timestamp, record.value, self._lineage)
+        self.emitted += 1
         self.driver.wrote(record)
 
     # --- asynchronous determinants ---

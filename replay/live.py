@@ -1,0 +1,16 @@
+"""Real time, real randomness and the environment: the only module of `replay` that touches them. For entry points."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import UTC, datetime
+
+
+def recorded_at() -> str:
+    """Now, as a manifest writes it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def new_seed() -> int:
+    """A seed for a run that was given none."""
+    return secrets.randbelow(1 << 31)

@@ -1,0 +1,18 @@
+"""Clonos: causal logging with local recovery; past the sharing depth the whole job is rolled back."""
+
+from __future__ import annotations
+
+from replay.runtime.attempt import Attempt
+from replay.runtime.engine import Engine
+from replay.runtime.rollback import roll_back
+
+
+class Clonos:
+    """Local recovery by determinants, as far as anyone holds them."""
+
+    name = "clonos"
+
+    def escalated(self, engine: Engine, attempt: Attempt, failure: int, why: str, re: int) -> None:
+        """Rolls back, unless that was done since, or the attempt is gone and its successor asks anew."""
+        if attempt.alive:
+            roll_back(engine, failure, why, re)

@@ -1,0 +1,263 @@
+"""One execution of a task: its body, its logs, its recovery manager, and what they ask of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from replay.bundle.frames import ReceiptFrame
+from replay.log.causal_log import CausalLog
+from replay.log.deltas import decode_message
+from replay.log.in_flight import InFlightLog
+from replay.model import ChannelId, Record, TaskId, json_bytes, thread_of_output
+from replay.recovery import (
+    Copy,
+    EpochStarted,
+    Event,
+    Logs,
+    RecoveryManager,
+    Setting,
+    State,
+)
+from replay.recovery.effects import Effect
+from replay.runtime.effects import perform
+from replay.runtime.gate import Arrival, arrival
+from replay.runtime.main_thread import MainThread
+from replay.runtime.network import Connection
+from replay.runtime.output import Cut
+from replay.runtime.output_thread import OutputThread
+from replay.runtime.recorder import AttemptRecorder
+from replay.runtime.task import TaskBody
+
+if TYPE_CHECKING:
+    from replay.runtime.engine import Engine
+
+
+class _Received:
+    """A buffer in the input queue, with what its receipt will say."""
+
+    __slots__ = ("connection", "epoch", "received_us", "sender_attempt", "sending", "seq")
+
+    def __init__(self, connection: Connection, cut: Cut, sending: int, received_us: int):
+        self.connection = connection
+        self.epoch = cut.epoch
+        self.seq = cut.seq
+        self.sender_attempt = connection.sender.number
+        self.sending = sending
+        self.received_us = received_us
+
+
+class Attempt:
+    """From the moment a host has it to its failure or rollback; `executing` from the first record that it may take."""
+
+    def __init__(self, engine: Engine, task: TaskId, number: int, host: str, checkpoint: int, *, running: bool):
+        self.engine = engine
+        self.task = task
+        self.number = number
+        self.host = host
+        self.checkpoint = checkpoint
+        self.alive = True
+        self.executing = False
+        self.deployed = True
+        self.escalated = False
+        self.cause: int | None = None
+        self.state_cause: int | None = None
+        self.shape = engine.graph.task(task)
+        self.partition = engine.partition_of(task)
+        self.recorder = AttemptRecorder(engine.recorder, task, number)
+        self.causal = CausalLog(task, engine.graph, sharing_depth=engine.sharing_depth, holder=task)
+        self.in_flight: InFlightLog[Cut] = InFlightLog()
+        self.inputs: list[Connection | None] = [None for _ in self.shape.inputs]
+        self.outputs = tuple(OutputThread(self, k, one.channel) for k, one in enumerate(self.shape.outputs))
+        self.main = MainThread(self)
+        self.received: list[dict[int, int]] = [{} for _ in self.shape.inputs]
+        self.records_in = 0
+        self.latencies_us: list[int] = []
+        self._early: list[tuple[int, Arrival]] = []
+        self.body: TaskBody
+        setting = Setting.of(engine.graph, task, self._holdings)
+        self.manager = RecoveryManager(setting, running=running, epoch=checkpoint, observer=self)
+
+    # --- the recovery manager ---
+
+    def handle(self, event: Event, *, re: int | None = None) -> None:
+        """Tells the manager and performs what it asks for. `re`: the recorded event that this follows from."""
+        if not self.alive or self.escalated:
+            return
+        before, self.cause = self.cause, self.state_cause if re is None else re
+        for effect in self.manager.handle(event):
+            perform(self, effect)
+        self.cause = before
+
+    def transition(self, before: State, event: Event | None, after: State, effects: tuple[Effect, ...]) -> None:
+        """The manager moved: observed here to be recorded, and to be struck in that very state."""
+        if before.name != after.name:
+            fields = {"task": self.task, "from": before.name, "to": after.name}
+            self.state_cause = self.cause = self.event("recovery-state", re=self.cause, **fields)
+            self.engine.failures.entered(self, after.name)
+
+    def event(self, kind: str, *, re: int | None = None, **fields: Any) -> int:
+        """Records something that this attempt noticed or did."""
+        return self.engine.event(kind, re=re, at=self.task, attempt=self.number, **fields)
+
+    def _holdings(self, of: TaskId, epoch: int) -> Logs:
+        copies = self.causal.held(of, epoch)
+        return Logs.of(one for one in copies if one.data)
+
+    # --- execution ---
+
+    def execute(self, logs: Iterable[Copy] = ()) -> None:
+        """Starts main and output threads; first they follow the returned logs."""
+        copies = tuple(logs)
+        engine = self.engine
+        self.body = TaskBody(
+            engine.graph,
+            self.task,
+            engine.new_operator(self.task),
+            driver=self,
+            wall=self,
+            append=self.causal.append if engine.logging else None,
+            checkpoint=self.checkpoint,
+            state=engine.state_of(self.task, self.checkpoint),
+            main_logs={one.epoch: one.data for one in copies if one.log.thread == "main"},
+        )
+        self.executing = True
+        self._open_epoch(self.checkpoint)
+        for i, early in self._early:
+            self.body.gate.offer(i, early)
+        self._early.clear()
+        for output in self.outputs:
+            thread = thread_of_output(output.k)
+            output.rebuild(tuple(one for one in copies if one.log.thread == thread))
+        self.main.start()
+        self.main.wake()
+
+    def end(self) -> None:
+        """The attempt is over: it failed, or is rolled back. What it knew is recorded and forgotten."""
+        self.alive = False
+        self.executing = False
+        self.archive()
+
+    def archive(self) -> None:
+        """Records what is known only now: its logs to their ends, and what it received and never took."""
+        if self.engine.logging:
+            self.recorder.logs(self.causal.own)
+        for i, untaken in self._untaken():
+            got = untaken.tag
+            if isinstance(got, _Received):
+                frame = ReceiptFrame(got.seq, got.sender_attempt, got.sending, got.received_us)
+                self.recorder.receipt(i, got.epoch, frame)
+
+    def _untaken(self) -> list[tuple[int, Arrival]]:
+        if not hasattr(self, "body"):
+            return self._early
+        return [(i, one) for i in range(len(self.inputs)) for one in self.body.gate.untaken(i)]
+
+    def checkpoint_completed(self, checkpoint: int) -> None:
+        """Forgets what the running system needs no more; the recording keeps it."""
+        if self.engine.logging:
+            self.recorder.logs(self.causal.own, before_epoch=checkpoint)
+        self.causal.truncate(checkpoint)
+        self.in_flight.truncate(checkpoint)
+
+    def _open_epoch(self, epoch: int) -> None:
+        # An epoch without determinants is an epoch: its members are there, and empty.
+        for log in self.causal.own.values():
+            log.open(epoch)
+
+    # --- inputs ---
+
+    def receive(self, connection: Connection, cut: Cut, sending: int, delta: bytes) -> None:
+        """A buffer arrived: its deltas are logged now, before any of its records may touch state."""
+        channel = connection.channel
+        if delta:
+            self.causal.apply(decode_message(delta, self.engine.log_ids), channel.id)
+        counts = self.received[channel.i]
+        counts[cut.epoch] = counts.get(cut.epoch, 0) + 1
+        tag = _Received(connection, cut, sending, self.engine.scheduler.now_us)
+        arrived = arrival(cut.seq, cut.payload, cut.is_event, channel=channel.id, tag=tag)
+        if self.executing:
+            self.body.gate.offer(channel.i, arrived)
+            self.main.wake()
+        else:
+            self._early.append((channel.i, arrived))
+
+    def received_since(self, i: int, epoch: int) -> int:
+        """How many buffers of that epoch and later ones arrived on input `i`."""
+        return sum(count for one, count in self.received[i].items() if one >= epoch)
+
+    def take(self, i: int) -> None:
+        """The main thread takes the next buffer of input `i`."""
+        body = self.body
+        epoch, count = body.epoch, body.record_count
+        offset = self.causal.main.length_of(epoch)
+        got = body.take(i)
+        frame = ReceiptFrame(
+            got.seq,
+            got.sender_attempt,
+            got.sending,
+            got.received_us,
+            self.engine.scheduler.now_us,
+            epoch,
+            offset,
+            count,
+        )
+        self.recorder.receipt(i, got.epoch, frame)
+        got.connection.release()
+
+    def drop_partial_record(self, channel: ChannelId) -> None:
+        """The sender cuts anew: what is half here, or here and not taken, comes again."""
+        if not self.executing:
+            return
+        i = self.engine.graph.channel(channel).i
+        for dropped in self.body.gate.discard(i):
+            got = dropped.tag
+            frame = ReceiptFrame(got.seq, got.sender_attempt, got.sending, got.received_us)
+            self.recorder.receipt(i, got.epoch, frame)
+        self.body.drop_partial_record(i)
+
+    # --- what the body tells and asks ---
+
+    def now_ms(self) -> int:
+        """The wall clock of the attempt's host."""
+        return self.engine.origin_ms + self.main.now_us() // 1000
+
+    def wrote(self, record: Record) -> None:
+        """The sink wrote a record."""
+        now_us = self.main.now_us()
+        self.recorder.sink(self.body.epoch, now_us, record)
+        self.engine.sink_wrote(self, record, now_us)
+
+    def epoch_started(self, epoch: int) -> None:
+        """The body passed a barrier."""
+        self._open_epoch(epoch)
+        self.handle(EpochStarted(epoch))
+
+    def snapshot_taken(self, checkpoint: int, state: dict[str, Any]) -> None:
+        """A snapshot is complete; it is safe when it is uploaded."""
+        data = json_bytes(state)
+        self.engine.checkpoints.upload(self, checkpoint, data)
+
+    # --- calls from the coordinator ---
+
+    def trigger_checkpoint(self, checkpoint: int, timestamp_ms: int) -> bool:
+        """For sources; False while recovering, as the log says which checkpoints there were."""
+        if not self.executing or not self.manager.is_running or self.body.replaying:
+            return False
+        self.body.trigger_checkpoint(checkpoint, timestamp_ms)
+        self.main.settle()
+        return True
+
+    def ignore_checkpoint(self, checkpoint: int, re: int | None) -> None:
+        """Told again when the recovery is over, so what comes before that is let go."""
+        if self.executing and self.manager.is_running and not self.body.replaying:
+            if self.body.ignore_checkpoint(checkpoint):
+                self.event("checkpoint-ignored", re=re, task=self.task, checkpoint=checkpoint)
+            self.main.settle()
+            self.main.wake()
+
+    # --- connections ---
+
+    def output(self, k: int) -> OutputThread:
+        """The output thread of output `k`."""
+        return self.outputs[k]

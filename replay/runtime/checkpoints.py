@@ -1,0 +1,191 @@
+"""The coordinator's checkpoints: triggered at the sources, complete when all snapshots are safe, else aborted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from replay.model import TaskId
+
+if TYPE_CHECKING:
+    from replay.runtime.attempt import Attempt
+    from replay.runtime.engine import Engine
+
+BACK_OFF_INTERVALS = 3
+"""How long no checkpoint is triggered after a failure: the failed task gets the time to catch up."""
+
+
+@dataclass(slots=True)
+class _Pending:
+    checkpoint: int
+    event: int
+    last: bool
+    sizes: dict[TaskId, int] = field(default_factory=dict)
+
+
+class Checkpoints:
+    """At most one is pending. An aborted one is ignored by all tasks that can't align it any more."""
+
+    def __init__(self, engine: Engine, interval_us: int):
+        self.engine = engine
+        self.interval_us = interval_us
+        self.completed = 0
+        self.completed_us = 0
+        self.finished = False
+        self._next = 1
+        self._pending: _Pending | None = None
+        self._back_off_until_us = 0
+        self._ignored: dict[int, set[TaskId]] = {}
+        self._states: dict[tuple[TaskId, int], bytes] = {}
+        self._notices = 0
+        self._idle = False
+
+    def start(self) -> None:
+        """The first one after an interval."""
+        self.engine.scheduler.after(self.interval_us, self._tick)
+
+    def state(self, task: str, checkpoint: int) -> bytes | None:
+        """A safe snapshot; None for the initial state."""
+        return self._states[TaskId(task), checkpoint] if checkpoint else None
+
+    @property
+    def done(self) -> bool:
+        """Whether the last checkpoint has completed and everyone was told."""
+        return self.finished and not self._notices
+
+    # --- triggering ---
+
+    def _tick(self) -> None:
+        engine = self.engine
+        if self.finished:
+            return
+        engine.scheduler.after(self.interval_us, self._tick)
+        if self._pending is not None or engine.scheduler.now_us < self._back_off_until_us:
+            return
+        exhausted = engine.all_exhausted()
+        if exhausted and self._idle:
+            return  # nothing happened since the last one: only kills are awaited
+        self._trigger(last=exhausted)
+
+    def _trigger(self, *, last: bool) -> None:
+        engine, checkpoint = self.engine, self._next
+        self._next += 1
+        n = engine.event("checkpoint-triggered", checkpoint=checkpoint)
+        self._pending = _Pending(checkpoint, n, last)
+        timestamp_ms = engine.origin_ms + engine.scheduler.now_us // 1000
+        for source in engine.sources:
+            self._call(source, checkpoint, timestamp_ms)
+
+    def _call(self, source: TaskId, checkpoint: int, timestamp_ms: int) -> None:
+        def arrive() -> None:
+            attempt = self.engine.current[source]
+            if not attempt.alive:
+                return  # its failure, once detected, aborts the checkpoint
+            if not attempt.trigger_checkpoint(checkpoint, timestamp_ms):
+                self.engine.call(lambda: self._declined(source, checkpoint))
+
+        self.engine.call(arrive)
+
+    def _declined(self, source: TaskId, checkpoint: int) -> None:
+        if self._pending is not None and self._pending.checkpoint == checkpoint:
+            self.abort((source,), self._pending.event)
+
+    # --- completing ---
+
+    def upload(self, attempt: Attempt, checkpoint: int, data: bytes) -> None:
+        """A task's snapshot is complete; safe once it is uploaded, unless the task fails first."""
+
+        def uploaded() -> None:
+            if not attempt.alive:
+                return
+            attempt.recorder.state(checkpoint, data)
+            fields = {"task": attempt.task, "checkpoint": checkpoint, "bytes": len(data)}
+            n = attempt.event("checkpoint-acknowledged", re=self._event_of(checkpoint), **fields)
+            self.engine.call(lambda: self._acknowledged(attempt.task, checkpoint, data, n))
+
+        self.engine.scheduler.after(self.engine.costs.upload_us(len(data)), uploaded)
+
+    def _event_of(self, checkpoint: int) -> int | None:
+        pending = self._pending
+        return pending.event if pending is not None and pending.checkpoint == checkpoint else None
+
+    def _acknowledged(self, task: TaskId, checkpoint: int, data: bytes, event: int) -> None:
+        pending = self._pending
+        if pending is None or pending.checkpoint != checkpoint:
+            return
+        self._states[task, checkpoint] = data
+        pending.sizes[task] = len(data)
+        if len(pending.sizes) == len(self.engine.graph.tasks):
+            self._complete(pending, event)
+
+    def _complete(self, pending: _Pending, event: int) -> None:
+        engine, checkpoint = self.engine, pending.checkpoint
+        self._pending = None
+        self.completed, self.completed_us = checkpoint, engine.scheduler.now_us
+        n = engine.event("checkpoint-completed", re=event, checkpoint=checkpoint)
+        self._states = {key: data for key, data in self._states.items() if key[1] >= checkpoint}
+        self._ignored = {one: tasks for one, tasks in self._ignored.items() if one > checkpoint}
+        self._idle = pending.last and engine.failures.quiet
+        self.finished = self._idle and not engine.failures.kills_left
+        for attempt in list(engine.current.values()):
+            self._notify(attempt, checkpoint, pending.sizes[attempt.task], n)
+
+    def _notify(self, attempt: Attempt, checkpoint: int, size: int, re: int) -> None:
+        self._notices += 1
+
+        def arrive() -> None:
+            self._notices -= 1
+            if attempt.alive and attempt.executing:
+                attempt.event("checkpoint-notified", re=re, task=attempt.task, checkpoint=checkpoint, bytes=size)
+                attempt.checkpoint_completed(checkpoint)
+
+        self.engine.call(arrive)
+
+    # --- aborting ---
+
+    def disturbed(self) -> None:
+        """Something failed: what was covered by the last checkpoint may have to be covered again."""
+        self._idle = False
+
+    def failed(self, task: TaskId, re: int) -> None:
+        """A failure was detected: what is pending can't complete, and the next one waits."""
+        self._back_off_until_us = self.engine.scheduler.now_us + BACK_OFF_INTERVALS * self.interval_us
+        if self._pending is not None:
+            self.abort((task,), re)
+
+    def abort(self, because_of: Iterable[TaskId], re: int) -> None:
+        """Every task below these can't align it: it is told to let it go."""
+        pending, self._pending = self._pending, None
+        if pending is None:
+            return
+        n = self.engine.event("checkpoint-aborted", re=re, checkpoint=pending.checkpoint)
+        below: set[TaskId] = set()
+        for task in because_of:
+            below |= self.engine.graph.all_downstream(task)
+        self._ignored[pending.checkpoint] = below
+        for task in sorted(below):
+            self._tell_to_ignore(task, pending.checkpoint, n)
+
+    def _tell_to_ignore(self, task: TaskId, checkpoint: int, re: int | None) -> None:
+        attempt = self.engine.current[task]
+        self.engine.call(lambda: attempt.ignore_checkpoint(checkpoint, re))
+
+    def entered_running(self, attempt: Attempt, re: int | None) -> None:
+        """A task makes its own choices again: what it must ignore it is told (again) now."""
+
+        def arrive() -> None:
+            for checkpoint, tasks in sorted(self._ignored.items()):
+                if attempt.alive and checkpoint > attempt.checkpoint and attempt.task in tasks:
+                    self._tell_to_ignore(attempt.task, checkpoint, re)
+
+        self.engine.call(arrive)
+
+    def rolled_back(self, re: int) -> None:
+        """Every task begins again from the completed checkpoint: nothing is pending, nothing is to be ignored."""
+        if self._pending is not None:
+            self.engine.event("checkpoint-aborted", re=re, checkpoint=self._pending.checkpoint)
+        self._pending = None
+        self._ignored.clear()
+        self._back_off_until_us = self.engine.scheduler.now_us + BACK_OFF_INTERVALS * self.interval_us
+        self._idle = False

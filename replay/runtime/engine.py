@@ -1,0 +1,185 @@
+"""Runs a job in virtual time: tasks, channels, coordinator, failures. Whatever is left to chance is the seed's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from replay.log.deltas import LogIds
+from replay.model import Graph, Manifest, Record, TaskId, Vertex
+from replay.recovery import Logs
+from replay.runtime.attempt import Attempt
+from replay.runtime.checkpoints import Checkpoints
+from replay.runtime.costs import Costs
+from replay.runtime.failures import Failures
+from replay.runtime.kills import Blow, KillIn
+from replay.runtime.links import Links
+from replay.runtime.metrics import Metrics
+from replay.runtime.operators import Operator
+from replay.runtime.partition_log import Partition
+from replay.runtime.protocol import FaultTolerance
+from replay.runtime.recorder import Members, Recorder
+from replay.runtime.scheduler import Action, Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is to be run: a job's manifest, its operators and partitions, and what is to go wrong."""
+
+    manifest: Manifest
+    protocol: FaultTolerance
+    operator: Callable[[Vertex], Operator]
+    partitions: Mapping[TaskId, Partition]
+    seed: int
+    costs: Costs = field(default_factory=Costs)
+    jitter: float = 0.5
+    blows: Sequence[Blow] = ()
+    kills_in: Sequence[KillIn] = ()
+
+
+@dataclass(slots=True)
+class Totals:
+    """What is counted on the way."""
+
+    buffers_sent: int = 0
+    payload_bytes: int = 0
+    delta_bytes: int = 0
+    records_written: int = 0
+    returned: list[tuple[TaskId, int, Logs]] = field(default_factory=list)
+
+
+class Engine:
+    """One run of a job, from its first record to its last checkpoint."""
+
+    def __init__(self, run: Run, members: Members):
+        protocol = run.manifest.protocol
+        self.run_of = run
+        self.protocol = run.protocol
+        self.graph = Graph(run.manifest)
+        self.costs = run.costs
+        self.origin_ms = run.manifest.clock.origin_ms
+        self.buffer_bytes = protocol.buffer_bytes
+        self.sharing_depth = protocol.sharing_depth
+        self.logging = protocol.sharing_depth != 0
+        self.log_ids = LogIds.of(run.manifest)
+        self.scheduler = Scheduler(run.seed, run.jitter)
+        self.recorder = Recorder(members)
+        self.totals = Totals()
+        self.on_returned: Callable[[Attempt, Logs], None] | None = None
+        self.current: dict[TaskId, Attempt] = {}
+        self.links = Links(self)
+        self.checkpoints = Checkpoints(self, (protocol.checkpoint_interval_ms or 1000) * 1000)
+        self.failures = Failures(self, run.blows, run.kills_in, protocol.standby)
+        self.metrics = Metrics(self)
+        self.sources: tuple[TaskId, ...] = tuple(task.id for task in self.graph.tasks if not task.inputs)
+
+    # --- from the beginning to the end ---
+
+    def run(self, progress: Callable[[int, int], None] | None = None) -> Totals:
+        """Runs the job to its end; `progress` is told how many records of how many the sources have read."""
+        for task in self.graph.tasks:
+            attempt = self.deploy(task.id, 0, self.failures.standbys.host(task.subtask), 0, running=True)
+            attempt.state_cause = self.event(
+                "attempt-started", task=task.id, attempt=0, host=attempt.host, standby=False, checkpoint=0
+            )
+        self.begin(0)
+        self.checkpoints.start()
+        self.failures.kills.start()
+        self.metrics.start()
+        if progress is not None:
+            self._report(progress)
+        self.scheduler.run(lambda: self.checkpoints.done, self._horizon_us)
+        for attempt in self.current.values():
+            attempt.archive()
+        return self.totals
+
+    def begin(self, checkpoint: int) -> None:
+        """All tasks begin to execute together, from a checkpoint."""
+        self.links.open_all(checkpoint)
+        for attempt in self.current.values():
+            attempt.deployed = True
+            attempt.execute()
+        for attempt in list(self.current.values()):
+            self.failures.kills.deployed(attempt)
+
+    def deploy(self, task: TaskId, number: int, host: str, checkpoint: int, *, running: bool) -> Attempt:
+        """A new attempt takes the task's place."""
+        attempt = Attempt(self, task, number, host, checkpoint, running=running)
+        self.current[task] = attempt
+        return attempt
+
+    def _horizon_us(self) -> int:
+        # Whatever is needed after the last arrival and the last kill is over in a small multiple of this.
+        last_us = max((one.arrival_us(one.records) for one in self.run_of.partitions.values()), default=0)
+        last_us = max(last_us, int(self.failures.kills.last_ms * 1000))
+        costs, failures = self.costs, len(self.failures.all) + 1
+        calm_us = 20 * (self.checkpoints.interval_us + costs.heartbeat_timeout_us + costs.deploy_us)
+        return 4 * last_us + failures * calm_us + 60_000_000
+
+    def _report(self, progress: Callable[[int, int], None]) -> None:
+        total = sum(one.records for one in self.run_of.partitions.values())
+
+        def tell() -> None:
+            offsets = (self.current[one] for one in self.sources)
+            progress(sum(one.body.source_offset for one in offsets if one.executing), total)
+            self.scheduler.at(self.scheduler.now_us + 250_000, tell)
+
+        tell()
+
+    # --- what attempts and coordinator share ---
+
+    def call(self, action: Action) -> None:
+        """A remote call between coordinator and task."""
+        self.scheduler.after(self.costs.rpc_us, action)
+
+    def event(self, kind: str, *, re: int | None = None, **fields: Any) -> int:
+        """Records an event; returns its number."""
+        return self.recorder.event(self.scheduler.now_us, kind, {**fields, "re": re})
+
+    def new_operator(self, task: TaskId) -> Operator:
+        """A new operator instance for a task."""
+        return self.run_of.operator(self.graph.vertex_of(task))
+
+    def partition_of(self, task: TaskId) -> Partition | None:
+        """What a source reads."""
+        return self.run_of.partitions.get(task)
+
+    def state_of(self, task: TaskId, checkpoint: int) -> dict[str, Any] | None:
+        """The state that a checkpoint holds of a task."""
+        data = self.checkpoints.state(task, checkpoint)
+        return None if data is None else json.loads(data)
+
+    def all_exhausted(self) -> bool:
+        """Whether every source has read its partition to the end, and no task is recovering."""
+        if not all(one.executing and one.manager.is_running for one in self.current.values()):
+            return False
+        for source in self.sources:
+            partition, attempt = self.partition_of(source), self.current[source]
+            if partition is not None and attempt.body.source_offset < partition.records:
+                return False
+        return True
+
+    # --- counting ---
+
+    def count_sending(self, payload_bytes: int, delta_bytes: int) -> None:
+        """A buffer was sent."""
+        self.totals.buffers_sent += 1
+        self.totals.payload_bytes += payload_bytes
+        self.totals.delta_bytes += delta_bytes
+
+    def returned(self, attempt: Attempt, logs: Logs) -> None:
+        """A recovery has its determinants."""
+        self.totals.returned.append((attempt.task, attempt.number, logs))
+        if self.on_returned is not None:
+            self.on_returned(attempt, logs)
+
+    def source_read(self, task: TaskId, offset: int, t_us: int) -> None:
+        """A source read a record."""
+        self.metrics.source_read(task, offset, t_us)
+
+    def sink_wrote(self, attempt: Attempt, record: Record, t_us: int) -> None:
+        """A sink wrote a record."""
+        self.totals.records_written += 1
+        self.metrics.sink_wrote(attempt, record, t_us)

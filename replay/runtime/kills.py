@@ -1,0 +1,85 @@
+"""What is to be struck, and when: at a time, or when a task enters a recovery state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from replay.model import TaskId
+
+if TYPE_CHECKING:
+    from replay.runtime.attempt import Attempt
+    from replay.runtime.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """A task, at a time since the job's origin."""
+
+    task: TaskId
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class KillIn:
+    """A task, as soon as it next enters that recovery state."""
+
+    task: TaskId
+    state: str
+
+
+@dataclass(slots=True)
+class Blow:
+    """Kills that belong together: their failures name the first of them."""
+
+    kills: tuple[Kill, ...]
+    first_failure: int | None = None
+
+
+class Kills:
+    """Strikes the current attempt of a task; where there is none just then, the next one."""
+
+    def __init__(self, engine: Engine, blows: Sequence[Blow], kills_in: Sequence[KillIn]):
+        self.engine = engine
+        self.left = sum(len(blow.kills) for blow in blows)
+        self.last_ms = max((kill.at_ms for blow in blows for kill in blow.kills), default=0)
+        self.not_made = list(kills_in)
+        self._blows = tuple(blows)
+        self._waiting: list[tuple[TaskId, Blow]] = []
+
+    def start(self) -> None:
+        """Schedules those that have a time."""
+        for blow in self._blows:
+            for kill in blow.kills:
+                self.engine.scheduler.at(int(kill.at_ms * 1000), self._striking(kill.task, blow))
+
+    def _striking(self, task: TaskId, blow: Blow) -> Callable[[], None]:
+        return lambda: self._strike(task, blow)
+
+    def _strike(self, task: TaskId, blow: Blow) -> None:
+        attempt = self.engine.current[task]
+        if not attempt.alive or not attempt.deployed:
+            self._waiting.append((task, blow))
+            return
+        self.left -= 1
+        several = len(blow.kills) > 1
+        failure = self.engine.failures.fail(attempt, "killed", together=blow.first_failure, first_of_several=several)
+        if blow.first_failure is None and several:
+            blow.first_failure = failure
+
+    def deployed(self, attempt: Attempt) -> None:
+        """A new attempt is there: strikes that waited for it hit it soon."""
+        for task, blow in [one for one in self._waiting if one[0] == attempt.task][:1]:
+            self._waiting.remove((task, blow))
+            self.engine.call(self._striking(task, blow))
+
+    def entered(self, attempt: Attempt, state: str) -> None:
+        """A recovery state was entered, perhaps one in which the task is to be struck."""
+        for kill in self.not_made:
+            if kill.task == attempt.task and kill.state == state:
+                self.not_made.remove(kill)
+                self.left += 1
+                strike = self._striking(kill.task, Blow((Kill(kill.task, 0),)))
+                self.engine.scheduler.at(self.engine.scheduler.now_us, strike)
+                return

@@ -1,0 +1,130 @@
+"""A main thread in virtual time: when it takes a buffer, how many records it processes at once, when it must wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from replay.recovery import MainLogUsedUp
+
+if TYPE_CHECKING:
+    from replay.runtime.attempt import Attempt
+
+
+class MainThread:
+    """Drives the body of an attempt. Records are processed at the end of the time that they cost."""
+
+    def __init__(self, attempt: Attempt):
+        self.attempt = attempt
+        self._scheduled = False
+        self._planned = 0
+        self._batch_us = 0
+        self._batch_first = 0
+        self._was_replaying = False
+
+    def start(self) -> None:
+        """Begins to execute: with what the returned log pins to the very beginning."""
+        self._was_replaying = self.attempt.body.replaying
+        self.attempt.body.fire_due()
+        self.settle()
+
+    def now_us(self) -> int:
+        """The time inside of a batch: each record has its own."""
+        if not self._planned:
+            return self.attempt.engine.scheduler.now_us
+        done = self.attempt.body.processed - self._batch_first
+        return self._batch_us + done * self.attempt.engine.costs.record_us
+
+    def wake(self) -> None:
+        """Something changed: goes on if it waited."""
+        if not self._scheduled and self.attempt.executing:
+            self._after(self.attempt.engine.costs.take_us)
+
+    def _after(self, delay_us: float) -> None:
+        self._scheduled = True
+        self.attempt.engine.scheduler.after(delay_us, self._run)
+
+    def _run(self) -> None:
+        self._scheduled = False
+        if not self.attempt.executing:
+            return
+        if self._planned:
+            self._process()
+            self._planned = 0
+            self.settle()
+        if self.attempt.executing:
+            self._plan()
+
+    def settle(self) -> None:
+        """After anything that the body did: the log may be used up, the outputs may have something to cut."""
+        attempt = self.attempt
+        if self._was_replaying and not attempt.body.replaying:
+            self._was_replaying = False
+            attempt.handle(MainLogUsedUp())
+        for output in attempt.outputs:
+            output.wake()
+
+    # --- what next ---
+
+    def _plan(self) -> None:
+        attempt, body = self.attempt, self.attempt.body
+        if any(output.holds_back_main for output in attempt.outputs):
+            return
+        if not body.pending_elements:
+            if attempt.partition is not None:
+                self._read_partition()
+            else:
+                self._take()
+        if body.pending_elements and not self._scheduled:
+            self._plan_batch(body.pending_elements)
+
+    def _plan_batch(self, pending: int) -> None:
+        engine = self.attempt.engine
+        self._planned = min(pending, 1 + int(engine.scheduler.random.random() * engine.costs.batch_records))
+        self._batch_us = engine.scheduler.now_us
+        self._batch_first = self.attempt.body.processed
+        # Not drawn around its mean: the records' own times must fit into it.
+        self._scheduled = True
+        engine.scheduler.at(self._batch_us + self._planned * engine.costs.record_us, self._run)
+
+    def _take(self) -> None:
+        attempt, body = self.attempt, self.attempt.body
+        i = body.next_input(attempt.engine.scheduler.choose)
+        if i is None:
+            return
+        attempt.take(i)
+        self.settle()
+        if not body.pending_elements and attempt.executing:
+            self._after(attempt.engine.costs.take_us)
+
+    def _read_partition(self) -> None:
+        attempt, engine = self.attempt, self.attempt.engine
+        partition, offset = attempt.partition, attempt.body.source_offset
+        if partition is None or offset >= partition.records:
+            return
+        there = partition.there_at(engine.scheduler.now_us)
+        if there <= offset:
+            self._scheduled = True
+            engine.scheduler.at(partition.arrival_us(offset), self._run)
+            return
+        end = min(there, offset + engine.costs.batch_records)
+        attempt.body.feed_source([partition.record(one) for one in range(offset, end)])
+
+    def _process(self) -> None:
+        attempt, body = self.attempt, self.attempt.body
+        left = self._planned
+        while left and body.pending_elements:
+            # One by one where each may end its epoch: a source's records are filed by the epoch that they belong to.
+            step = 1 if body.replaying else left
+            if attempt.partition is not None:
+                self._record_source(step)
+            left -= body.process(step)
+
+    def _record_source(self, step: int) -> None:
+        attempt, body = self.attempt, self.attempt.body
+        partition, now_us = attempt.partition, self.now_us()
+        if partition is None:
+            return
+        for i in range(min(step, body.pending_elements)):
+            offset, t_us = body.source_offset + i, now_us + i * attempt.engine.costs.record_us
+            attempt.recorder.source(body.epoch, offset, t_us, partition.record(offset))
+            attempt.engine.source_read(attempt.task, offset, t_us)

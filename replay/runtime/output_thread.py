@@ -1,0 +1,214 @@
+"""An output thread: cuts buffers off its channel's stream, keeps them in the in-flight log, and sends them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from replay.bundle.frames import FROM_IN_FLIGHT, HELD_BACK, IS_EVENT, BufferFrame, SendingFrame
+from replay.errors import check
+from replay.log.codec import decode_all
+from replay.log.deltas import encode_flat
+from replay.log.determinants import BufferBuilt
+from replay.model import ChannelId
+from replay.recovery import Copy, OutputRebuilt
+from replay.runtime.network import Connection
+from replay.runtime.output import Cut
+from replay.services import Divergence
+
+if TYPE_CHECKING:
+    from replay.runtime.attempt import Attempt
+
+
+class OutputThread:
+    """Rebuilds first what a returned log names and holds it back; then replays, pulls and sends as it is asked to."""
+
+    def __init__(self, attempt: Attempt, k: int, channel: ChannelId):
+        self.attempt = attempt
+        self.k = k
+        self.channel = channel
+        self.connection: Connection | None = None
+        self._rebuild: deque[BufferBuilt] = deque()
+        self._replay: Iterator[Cut] | None = None
+        self._serving = False
+        self._sendings: dict[int, int] = {}
+        self._due_us: int | None = None
+        self._token = 0
+
+    # --- when it acts ---
+
+    def wake(self) -> None:
+        """Something changed: acts when it is time, if there is something to do."""
+        delay_us = self._delay_us()
+        if delay_us is None:
+            return
+        engine = self.attempt.engine
+        due_us = engine.scheduler.now_us + engine.scheduler.around(delay_us)
+        if self._due_us is not None and self._due_us <= due_us:
+            return
+        self._due_us = due_us
+        self._token += 1
+        token = self._token
+        engine.scheduler.at(due_us, lambda: self._act(token))
+
+    def _delay_us(self) -> float | None:
+        """How long until it acts, about; None where there is nothing to do."""
+        costs, attempt = self.attempt.engine.costs, self.attempt
+        if not attempt.executing:
+            return None
+        if self._rebuild:
+            return costs.cut_us if self._can_rebuild() else None
+        writer = attempt.body.writers[self.k]
+        if self._replay is not None:
+            if self._can_send() or writer.available_bytes >= attempt.engine.buffer_bytes:
+                return costs.cut_us
+            return None
+        if not writer.available_bytes or (self._serving and not self._can_send()):
+            return None
+        full = writer.head_is_event or writer.available_bytes >= attempt.engine.buffer_bytes
+        return costs.cut_us if full else costs.flush_us
+
+    def _can_send(self) -> bool:
+        return self._serving and self.connection is not None and self.connection.has_credit
+
+    @property
+    def holds_back_main(self) -> bool:
+        """Back-pressure: the receiver takes nothing, and the stream is long enough."""
+        attempt = self.attempt
+        limit = 4 * attempt.engine.buffer_bytes
+        return (
+            self._serving
+            and self._replay is None
+            and not self._can_send()
+            and attempt.body.writers[self.k].queued_bytes > limit
+        )
+
+    def _act(self, token: int) -> None:
+        if token != self._token or not self.attempt.executing:
+            return
+        self._due_us = None
+        if self._rebuild:
+            self._rebuild_next()
+        elif self._replay is not None:
+            self._replay_next()
+        elif self._serving:
+            self._pull_and_send()
+        else:
+            self._cut()
+        self.wake()
+        self.attempt.main.wake()
+
+    # --- rebuilding ---
+
+    def rebuild(self, copies: tuple[Copy, ...]) -> None:
+        """What was returned of this thread's log: each buffer named there is built again, at exactly that size."""
+        for copy in copies:
+            for _, _, determinant in decode_all(copy.data):
+                check(isinstance(determinant, BufferBuilt), f"{copy.log} holds {determinant}")
+                self._rebuild.append(determinant)  # type: ignore[arg-type]
+        if self._rebuild:
+            self.wake()
+
+    @property
+    def rebuilding(self) -> bool:
+        """Whether something is left to rebuild."""
+        return bool(self._rebuild)
+
+    def _can_rebuild(self) -> bool:
+        size, writer = self._rebuild[0].buffer_bytes, self.attempt.body.writers[self.k]
+        if writer.head_is_closed and not writer.can_cut(size):
+            raise Divergence(
+                asked=f"a buffer of {writer.available_bytes} bytes",
+                logged=f"one of {size} bytes",
+                thread=f"out-{self.k}",
+                epoch=writer.epoch,
+                offset=0,
+            )
+        return writer.can_cut(size)
+
+    def _rebuild_next(self) -> None:
+        if not self._can_rebuild():
+            return
+        self._cut(self._rebuild.popleft().buffer_bytes, held_back=True)
+        if not self._rebuild:
+            self.attempt.handle(OutputRebuilt(self.channel))
+
+    # --- cutting and sending ---
+
+    def _cut(self, size: int | None = None, *, held_back: bool = False) -> Cut:
+        attempt, engine = self.attempt, self.attempt.engine
+        available = attempt.body.writers[self.k].available_bytes
+        if size is None:
+            head_is_event = attempt.body.writers[self.k].head_is_event
+            size = available if head_is_event else min(available, engine.buffer_bytes)
+        main_epoch = attempt.body.epoch
+        main_offset = attempt.causal.main.length_of(main_epoch)
+        cut = attempt.body.cut(self.k, size)
+        attempt.in_flight.append(self.channel, cut.epoch, cut)
+        flags = (IS_EVENT if cut.is_event else 0) | (HELD_BACK if held_back else 0)
+        frame = BufferFrame(cut.seq, engine.scheduler.now_us, flags, cut.epoch, main_epoch, main_offset, cut.payload)
+        attempt.recorder.buffer(self.k, frame)
+        return cut
+
+    def _pull_and_send(self) -> None:
+        if self._can_send() and self.attempt.body.writers[self.k].available_bytes:
+            self._send(self._cut(), flags=0)
+
+    def _replay_next(self) -> None:
+        if self.attempt.body.writers[self.k].available_bytes >= self.attempt.engine.buffer_bytes:
+            self._cut()
+        if not self._can_send() or self._replay is None:
+            return
+        following = next(self._replay, None)
+        if following is None:
+            self._replay = None
+        else:
+            self._send(following, flags=FROM_IN_FLIGHT)
+
+    def _send(self, cut: Cut, *, flags: int) -> None:
+        attempt, engine, connection = self.attempt, self.attempt.engine, self.connection
+        if connection is None:
+            return
+        delta = encode_flat(attempt.causal.delta_for(self.channel), engine.log_ids)
+        sending = self._sendings.get(cut.seq, 0)
+        self._sendings[cut.seq] = sending + 1
+        receiver = connection.receiver
+        frame = SendingFrame(cut.seq, engine.scheduler.now_us, receiver.number, sending, flags, delta)
+        attempt.recorder.sending(self.k, cut.epoch, frame)
+        engine.count_sending(len(cut.payload), len(delta))
+        connection.in_use += 1
+        connection.send_down(len(cut.payload) + len(delta), lambda: receiver.receive(connection, cut, sending, delta))
+
+    # --- the other end ---
+
+    def connected(self, connection: Connection) -> None:
+        """The receiver is there (again); nothing is sent before it says from where."""
+        self.connection = connection
+        self._serving = False
+        self._replay = None
+
+    def disconnected(self) -> None:
+        """The receiver is gone; cutting goes on, into the in-flight log."""
+        self.connection = None
+        self._serving = False
+        self._replay = None
+        self.attempt.causal.unregister_consumer(self.channel)
+        self.wake()
+
+    def serve(self, epoch: int, skip: int) -> None:
+        """The receiver wants the buffers from that epoch on, without the first `skip` of them."""
+        if self.connection is None:
+            return  # it went away since; its next attempt will ask itself
+        attempt = self.attempt
+        kept = attempt.in_flight.kept_since(self.channel, epoch)
+        check(skip <= kept, f"{self.channel}: {skip} buffers are to be skipped, {kept} are there since epoch {epoch}")
+        attempt.causal.register_consumer(self.channel, epoch)
+        self._serving = True
+        self._replay = attempt.in_flight.replay(self.channel, epoch, skip)
+        self.wake()
+
+    def serve_live(self, epoch: int) -> None:
+        """A channel that begins with this execution: nothing is in the in-flight log yet."""
+        self.attempt.causal.register_consumer(self.channel, epoch)
+        self._serving = True

@@ -1,0 +1,29 @@
+"""A source's partition: records at replayable offsets, there from their arrival on, whoever reads them how often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from replay.model import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """`make(offset)` is a pure function: reading an offset again gives the same record."""
+
+    records: int
+    rate_per_s: float
+    make: Callable[[int, int], Record]
+
+    def arrival_us(self, offset: int) -> int:
+        """When the record of that offset came into being."""
+        return int(offset * 1_000_000 / self.rate_per_s)
+
+    def there_at(self, t_us: int) -> int:
+        """How many records are there at that time."""
+        return min(self.records, int(t_us * self.rate_per_s / 1_000_000) + 1)
+
+    def record(self, offset: int) -> Record:
+        """The record of that offset."""
+        return self.make(offset, self.arrival_us(offset))
