@@ -119,7 +119,7 @@ def delete_job(job: Job, user: Any) -> None:
 
 
 def start_replay(user: Any, job: Job, task: str = "", failure: int | None = None, attempt: int | None = None) -> Replay:
-    """Of a failure (with a task where several failed in one blow) or of one attempt of a task; one of the two."""
+    """Of a failure, or of one attempt of a task."""
     with transaction.atomic():
         row = Job.objects.select_for_update().get(id=job.id)
         if row.status not in READABLE:
@@ -232,19 +232,17 @@ def _checked_target(job: Job, task: str, failure: int | None, attempt: int | Non
     """A replay that names no failure of this job would only fail later, with less to say."""
     if (failure is None) == (attempt is None):
         raise Refused("Say which failure to replay, or which attempt of a task: one of the two.")
-    failures = job.facts.get("failures", [])
     if attempt is not None:
         if not task:
             raise Refused("Say which task's attempt to replay.")
         return task, None
-    if not isinstance(failure, int) or not 0 <= failure < len(failures):
-        raise Refused(f"The job has {len(failures)} failures, numbered from 0; there is none numbered {failure}.")
-    tasks = [str(name) for name in failures[failure].get("tasks", [])]
-    if not task and len(tasks) == 1:
-        task = tasks[0]
-    if tasks and task not in tasks:
-        raise Refused(f"Failure {failure} took {', '.join(tasks)}; say which of them to replay.")
-    return task, failure
+    failures = {one["failure"]: str(one["task"]) for one in job.facts.get("failures", [])}
+    if failure not in failures:
+        known = ", ".join(map(str, failures)) or "none"
+        raise Refused(f"There is no failure {failure} in this job; its failures are: {known}.")
+    if task and task != failures[failure]:
+        raise Refused(f"Failure {failure} is of {failures[failure]}, not of {task}.")
+    return failures[failure], failure
 
 
 def _named(replay: Replay) -> str:

@@ -31,6 +31,10 @@ OPERATING = (
 )  # fmt: skip
 
 
+class WrongUse(Failure):
+    """The options cannot be meant so; the sentence says which."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a command has to say, for people and for programs."""
@@ -62,7 +66,7 @@ class Command(BaseCommand):
             outcome = self.run(**options)
         except OPERATING as error:
             self.stderr.write(f"{self._name()}: {error}")
-            outcome = Outcome("", {"error": str(error)}, ERROR)
+            outcome = Outcome("", {"error": str(error)}, USAGE if isinstance(error, WrongUse) else ERROR)
         except KeyboardInterrupt:
             self.stderr.write(f"{self._name()}: interrupted")
             outcome = Outcome("", {"error": "interrupted"}, ERROR)

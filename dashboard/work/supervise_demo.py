@@ -44,7 +44,7 @@ def supervise(held: Claim, lease: Lease) -> None:
 
 def record(options: tuple[str, ...], out: Path, lease: Lease) -> bool:
     """Records in a child that ends with us; False if it was interrupted."""
-    command = [sys.executable, "-m", "dashboard.work.record_child", *options, "--out", str(out)]
+    command = [sys.executable, "manage.py", "record", *options, "--out", str(out), "--end-with-parent"]
     with tempfile.TemporaryFile() as said:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=said, stderr=said, cwd=settings.BASE_DIR) as child:
             while child.poll() is None:

@@ -84,6 +84,6 @@ def _replay_if_asked(job_id: str) -> None:
         return
     job.replay_when_ready = False
     job.save(update_fields=["replay_when_ready"])
-    tasks = failures[0].get("tasks") or [""]
-    replay = Replay.objects.create(job=job, owner=job.owner, failure=0, task=tasks[0])
+    first = failures[0]
+    replay = Replay.objects.create(job=job, owner=job.owner, failure=first["failure"], task=first["task"])
     enqueue(Work.Kind.REPLAY, replay.id)

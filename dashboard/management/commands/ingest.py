@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from dashboard import accounts, jobs
-from dashboard.management.base import ERROR, GOOD, Failure, Outcome
+from dashboard.management.base import ERROR, GOOD, Failure, Outcome, WrongUse
 from dashboard.management.base import Command as Base
 from dashboard.models import Job
 from dashboard.opening import open_folder
@@ -25,7 +25,7 @@ class Command(Base):
 
     def run(self, **options: Any) -> Outcome:
         if options["follow"]:
-            raise Failure("--follow is not possible yet: ingest the recording when it is complete.")
+            raise WrongUse("--follow is not possible yet: ingest the recording when it is complete.")
         path: Path = options["path"]
         if not path.exists():
             raise Failure(f"{path} does not exist.")

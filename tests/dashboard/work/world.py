@@ -48,7 +48,7 @@ class FolderDriver:
         for number, part in enumerate(PARTS):
             (request.staging / part).write_text(part)
             tell(Progress("decoding", number, len(PARTS), "parts"))
-        return IngestResult("ready", 0, {"failures": [{"tasks": ["source.0"]}]})
+        return IngestResult("ready", 0, {"failures": [{"failure": 0, "task": "source.0"}]})
 
 
 def write_steps(request, log_path, tell, cancelled) -> dict:
