@@ -1,5 +1,6 @@
 """What people can meet is documented: settings, commands, tables, endpoints, messages, states; and nothing else is."""
 
+import argparse
 import ast
 import re
 from importlib import import_module
@@ -97,7 +98,8 @@ def test_every_command_is_documented_and_every_documented_one_exists() -> None:
 def test_every_option_of_a_command_is_documented(name: str) -> None:
     parser = import_module(f"dashboard.management.commands.{name}").Command().create_parser("manage.py", name)
     djangos = {option for action in BaseCommand().create_parser("", "")._actions for option in action.option_strings}
-    own = {option for action in parser._actions for option in action.option_strings if option.startswith("--")}
+    shown = [action for action in parser._actions if action.help != argparse.SUPPRESS]
+    own = {option for action in shown for option in action.option_strings if option.startswith("--")}
     found = [one for one in tables("commands.md") if one.section == f"`{name}`"]
     documented = set(found[0].column("option")) if found else set()
     assert documented == own - djangos - EVERYWHERE
@@ -225,7 +227,17 @@ FORBIDDEN = re.compile(
         ]
     )
 )
-SKIPPED_FOLDERS = {".git", ".venv", "var", "vendor", "__pycache__", "vectors", "recordings", "node_modules"}
+SKIPPED_FOLDERS = {
+    ".git",
+    ".venv",
+    "var",
+    "vendor",
+    "__pycache__",
+    "vectors",
+    "recordings",
+    ".hypothesis",
+    ".mypy_cache",
+}
 TEXTS = {".py", ".js", ".mjs", ".css", ".html", ".md", ".toml", ".txt", ".in", ".sh", ".json", ".svg", ""}
 
 
@@ -236,7 +248,6 @@ def project_texts() -> list[Path]:
         if path.suffix in TEXTS
         and path.is_file()
         and not SKIPPED_FOLDERS & set(path.relative_to(ROOT).parts)
-        and not any(part.startswith(".") and part.endswith("_cache") for part in path.relative_to(ROOT).parts)
         and path != Path(__file__)
     )
 

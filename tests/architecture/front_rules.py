@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "pages": ("pages", "charts", "layout", "state", "net", "vendor"),
 }
 EVALUATION = re.compile(r"\beval\(|\bnew Function\(|\.innerHTML\s*=|document\.write\(|setTimeout\(\s*[\"'`]")
+TEMPLATE_TAG = re.compile(r"\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
 INLINE = (
     (re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)[^>]*>", re.IGNORECASE), "an inline script"),
     (re.compile(r"<style\b", re.IGNORECASE), "an inline style sheet"),
@@ -69,7 +70,7 @@ def templates_hold_no_inline_code(sources: Sources) -> list[str]:
         for path, text in sources.items()
         if path.endswith(".html")
         for pattern, what in INLINE
-        if pattern.search(text)
+        if pattern.search(TEMPLATE_TAG.sub("", text))
     ]
 
 
