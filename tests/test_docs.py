@@ -238,14 +238,15 @@ SKIPPED_FOLDERS = {
     ".hypothesis",
     ".mypy_cache",
 }
-TEXTS = {".py", ".js", ".mjs", ".css", ".html", ".md", ".toml", ".txt", ".in", ".sh", ".json", ".svg", ""}
+TEXTS = {".py", ".js", ".mjs", ".css", ".html", ".md", ".toml", ".txt", ".in", ".sh", ".json", ".svg"}
+WITHOUT_SUFFIX = ("run", "test", ".ci/run", "scripts/lock", ".gitignore")
 
 
 def project_texts() -> list[Path]:
     return sorted(
         path
-        for path in ROOT.rglob("*")
-        if path.suffix in TEXTS
+        for path in [*ROOT.rglob("*.*"), *(ROOT / name for name in WITHOUT_SUFFIX)]
+        if (path.suffix in TEXTS or str(path.relative_to(ROOT)) in WITHOUT_SUFFIX)
         and path.is_file()
         and not SKIPPED_FOLDERS & set(path.relative_to(ROOT).parts)
         and path != Path(__file__)
