@@ -4,12 +4,15 @@ import json
 import re
 import struct
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
 from replay.bundle import frames
 from replay.bundle.frames import BufferFrame, ReceiptFrame, SendingFrame
 from replay.bundle.members import parse_member
+from replay.jobs.options import RecordOptions
+from replay.jobs.record import record
 from replay.log.codec import decode_at, encode
 from replay.log.determinants import CALLBACKS, CHECKPOINT_TYPES, INTERNAL_CALLBACK, KINDS
 from replay.model import Manifest
@@ -114,3 +117,40 @@ def test_every_choice_of_the_manifest_is_documented() -> None:
 def test_the_version_is_the_codes() -> None:
     assert page(PAGE).startswith(f"# The causal log bundle, version {manifest.VERSION}\n")
     assert f'"format": "{manifest.FORMAT}", "version": {manifest.VERSION}' in page(PAGE)
+
+
+EVENTS = table(PAGE, "type", "fields of its own")
+FIELDS_OF_ANY_EVENT = {"n", "t_us", "type", "at", "attempt", "re", "failure"}
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recovery that the engine recorded, as a folder."""
+    out = tmp_path_factory.mktemp("recorded") / "bundle"
+    record(RecordOptions(seed=11, events=2000, kills=("map-1.0@500",)), out)
+    return out
+
+
+def test_what_the_engine_records_is_documented(recorded: Path) -> None:
+    fields_of = _documented_fields()
+    for line in (recorded / "events.ndjson").read_text("utf-8").splitlines():
+        event = json.loads(line)
+        assert set(event) - FIELDS_OF_ANY_EVENT <= fields_of[event["type"]], line
+
+
+def _documented_fields() -> dict[str, set[str]]:
+    """A row may say that its fields are those of the row above."""
+    found: dict[str, set[str]] = {}
+    before: set[str] = set()
+    for name, words in zip(EVENTS.column("type"), (row[1] for row in EVENTS.rows), strict=True):
+        before = before if words.endswith("the same") else code_words(words)
+        found[name] = before
+    return found
+
+
+def test_the_members_that_the_engine_records_are_documented(recorded: Path) -> None:
+    documented = [re.sub(r"<\w+>", "[^/]+", re.escape(one)) for one in table(PAGE, "member", "holds").column("member")]
+    for path in recorded.rglob("*"):
+        if path.is_file():
+            name = str(path.relative_to(recorded))
+            assert any(re.fullmatch(pattern, name) for pattern in documented), name
