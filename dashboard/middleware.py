@@ -47,7 +47,7 @@ class PrivateByDefault:
 
 
 def problem_response(problem: Problem) -> HttpResponse:
-    response = JsonResponse(problem.body(), status=problem.status)
+    response = JsonResponse(problem.body(), status=problem.status, json_dumps_params={"ensure_ascii": False})
     if problem.status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response

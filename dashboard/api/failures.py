@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -57,9 +58,9 @@ def bad_bundle(error: ReplayError) -> Problem:
     return Problem(422, str(error), code="bad-bundle", detail=detail)
 
 
-def named_as_sent(error: ReplayError, name: str) -> ReplayError:
-    """The same error, speaking of the bundle by its sender's name and not by where it lies in the store."""
-    if error.path is not None and error.path.startswith("/"):
+def named_as_sent(error: ReplayError, landed: Path, name: str) -> ReplayError:
+    """The same error, speaking of the bundle by its sender's name and not by that of the file in which it landed."""
+    if error.path in (str(landed), landed.name):
         error.path = name
     return error
 

@@ -33,7 +33,7 @@ def read_steps(
     if end - first > MOST_STEPS:
         raise Problem(422, f"to: at most {MOST_STEPS} steps at once; ask for {first} to {first + MOST_STEPS}.")
     with steps.reading(replay) as written:
-        return {"steps": steps.between(written, first, end), "written": steps.count(written)}
+        return {"steps": written.between(first, end), "written": written.steps}
 
 
 @router.get("/replays/{replay_id}/state", response={200: StatePage, **READ})

@@ -16,6 +16,7 @@ from ninja import Router
 from dashboard import jobs
 from dashboard.api.auth import caller
 from dashboard.api.failures import named_as_sent
+from dashboard.api.jobs import router as jobs_router
 from dashboard.api.presenting import job_detail, upload_out
 from dashboard.api.schemas import Error, JobDetail, UploadIn, UploadOut
 from dashboard.models import Upload
@@ -61,14 +62,17 @@ PIECE_BODY = {
 REFUSED = {401: Error, 403: Error, 413: Error, 422: Error, 507: Error}
 
 
-@router.post("/jobs", response={202: JobDetail, 204: None, 411: Error, 415: Error, **REFUSED}, openapi_extra=FORM_BODY)
+# On the router of GET /jobs: an address belongs to one router, whatever its methods.
+@jobs_router.post(
+    "/jobs", response={202: JobDetail, 204: None, 411: Error, 415: Error, **REFUSED}, openapi_extra=FORM_BODY
+)
 def upload_bundle(request: HttpRequest, response: HttpResponse) -> tuple[int, dict[str, Any] | None]:
     """A bundle in one form: its job is queued, or, if its content is known, the job that holds it is named."""
     user, passage = caller(request), passage_of(request)
     if passage.stage is Stage.ASKING:
         if passage.announced_bytes is None:
             raise Problem(411, "Say with Content-Length how much comes, or use the resumable /api/v1/uploads.")
-        passage.landing = Landing(admit(user, "bundle", passage.announced_bytes))
+        passage.landing = Landing(admit(user, "bundle", passage.announced_bytes), form=True)
         return 204, None
     return _made(request, response, user, passage.landed(), printable(passage.name))
 
@@ -137,7 +141,7 @@ def _made(
         job = jobs.create_job_from_file(user, landing.path, name)
     except ReplayError as error:
         landing.remove()
-        raise named_as_sent(error, name) from error
+        raise named_as_sent(error, landing.path, name) from error
     landing.remove()
     response["Location"] = f"/jobs/{job.id}/"
     return 202, job_detail(job, user)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from dashboard.queries.steps import Written, numbered
+from dashboard.queries.steps import numbered
+from ingest.lake.step_reader import StepReader
 
 MOST = 500
+_COUNT = "SELECT count(DISTINCT step) FROM effects WHERE cause = $cause"
 
 
-def of(written: Written, step: int) -> dict[str, Any]:
-    params = {"cause": f"step:{step}", "limit": MOST}
-    rows = written.rows("SELECT DISTINCT step FROM effects WHERE cause = $cause ORDER BY step LIMIT $limit", params)
-    found = numbered(written, [row[0] for row in rows])
-    all_of_them = written.rows(
-        "SELECT count(DISTINCT step) FROM effects WHERE cause = $cause", {"cause": params["cause"]}
-    )
-    shown = [found[number] for number in sorted(found)]
-    return {"steps": shown, "left_out": max(0, int(all_of_them[0][0]) - len(shown))}
+def of(written: StepReader, step: int) -> dict[str, Any]:
+    found = numbered(written, written.effects(step, limit=MOST))
+    in_all = int(written.rows(_COUNT, {"cause": f"step:{step}"})[0][0])
+    return {"steps": [found[number] for number in sorted(found)], "left_out": max(0, in_all - len(found))}

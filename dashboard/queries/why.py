@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from dashboard.queries.recorded import rows_of
-from dashboard.queries.steps import Written, numbered
+from dashboard.queries.steps import numbered
+from ingest.lake.step_reader import StepReader
 
 MOST_CAUSES = 200
 
 
-def chain(written: Written, job_id: str, step: int, depth: int) -> dict[str, Any]:
+def chain(written: StepReader, job_id: str, step: int, depth: int) -> dict[str, Any]:
     """Breadth first, so that what is left out is what lies farthest; it is counted."""
     links: list[dict[str, str]] = []
     known, edge, left_out = {f"step:{step}"}, [step], 0
@@ -32,12 +33,12 @@ def chain(written: Written, job_id: str, step: int, depth: int) -> dict[str, Any
     return {"step": step, "causes": _described(written, job_id, known), "links": links, "left_out": left_out}
 
 
-def _causes(written: Written, steps: list[int]) -> list[tuple[int, str]]:
+def _causes(written: StepReader, steps: list[int]) -> list[tuple[int, str]]:
     sql = "SELECT step, cause FROM causes WHERE step IN (SELECT unnest($steps)) ORDER BY step DESC, cause"
     return [(row[0], row[1]) for row in written.rows(sql, {"steps": steps})] if steps else []
 
 
-def _described(written: Written, job_id: str, refs: set[str]) -> list[dict[str, Any]]:
+def _described(written: StepReader, job_id: str, refs: set[str]) -> list[dict[str, Any]]:
     """Steps first, latest first; then what stands in the recording."""
     numbers = {ref: number for ref in refs if (number := _step_number(ref)) is not None}
     steps = numbered(written, numbers.values())

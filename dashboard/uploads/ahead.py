@@ -52,7 +52,7 @@ async def ask(django: App, scope: Scope, body: bytes = b"", content_type: bytes 
 
 
 def answer_of(problem: Problem) -> Answer:
-    body = json.dumps(problem.body()).encode()
+    body = json.dumps(problem.body(), ensure_ascii=False).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     return Answer(problem.status, [*headers, (b"x-content-type-options", b"nosniff")], body)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from pathlib import Path
 
 from dashboard import store
 from dashboard.models import Upload
@@ -12,18 +11,16 @@ from dashboard.problems import Problem
 
 # What was received is written down this often, so that a killed server costs a resuming client no more.
 COMMIT_EVERY_BYTES = 16 << 20
-
-
-def path_of(upload: Upload) -> Path:
-    return store.uploads() / upload.id
+FORM_SUFFIX = ".form"
 
 
 class Landing:
     """An upload that is being written. Locked against others, in whichever process, until it is closed."""
 
-    def __init__(self, upload: Upload) -> None:
+    def __init__(self, upload: Upload, *, form: bool = False) -> None:
         self.upload = upload
-        self.path = path_of(upload)
+        # A form is over when its request is; the name tells the sweeper, which cannot ask a request that was killed.
+        self.path = store.uploads() / (upload.id + (FORM_SUFFIX if form else ""))
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

@@ -11,20 +11,18 @@ from pathlib import Path
 from django.conf import settings
 
 from dashboard import store
-from dashboard.models import Job, Replay, Upload, Work
+from dashboard.models import Job, Replay, Work
 from dashboard.removal import remove_path
+from dashboard.uploads.sweep import remove_abandoned
 
 log = logging.getLogger("clonoscope.work")
 
-# A file that one request is receiving has no row; it is alive while bytes arrive.
-UPLOAD_GRACE_S = 3600
-UPLOAD_LIFE_S = 2 * 86_400
 SWITCH_GRACE_S = 60
 
 
 def remove() -> list[Path]:
     """Safe beside running work and arriving bundles, in this process and in others; what was removed."""
-    removed = [*_staging(), *_packs(), *_lake(), *_replays(), *_uploads()]
+    removed = [*_staging(), *_packs(), *_lake(), *_replays(), *remove_abandoned()]
     for path in removed:
         log.info("removed a leftover: %s", path)
     return removed
@@ -85,21 +83,6 @@ def _versions(lake: Path) -> Iterable[Path]:
         if not link.is_symlink() or link.resolve() != version.resolve():
             shutil.rmtree(version, ignore_errors=True)
             yield version
-
-
-def _uploads() -> Iterable[Path]:
-    now = time.time()
-    for path in _entries(store.uploads()):
-        upload = Upload.objects.filter(id=path.name.partition(".")[0]).first()
-        try:
-            age_s = now - path.stat().st_mtime
-        except FileNotFoundError:
-            continue
-        if age_s > (UPLOAD_GRACE_S if upload is None else UPLOAD_LIFE_S):
-            if upload is not None:
-                upload.delete()
-            remove_path(path)
-            yield path
 
 
 def _attempt_runs(work_attempt: str) -> bool:

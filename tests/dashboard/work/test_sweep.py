@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from dashboard import jobs, store
 from dashboard.models import Job, Status, Upload, Work
+from dashboard.uploads.sweep import GRACE_S
 from dashboard.work import ending, leftovers
 from dashboard.work import owner as lease_owner
 from dashboard.work.claim import claim
@@ -125,9 +126,9 @@ def test_an_upload_stays_while_it_is_young_or_resumable(owner: User) -> None:
     resumable, unknown, abandoned = (store.uploads() / name for name in (upload.id, "u_1", "u_2"))
     for path in (resumable, unknown, abandoned):
         path.write_bytes(b"x")
-    hour_ago = time.time() - 3 * leftovers.UPLOAD_GRACE_S
-    os.utime(abandoned, (hour_ago, hour_ago))
-    os.utime(resumable, (hour_ago, hour_ago))
+    a_while_ago = time.time() - 3 * GRACE_S
+    os.utime(abandoned, (a_while_ago, a_while_ago))
+    os.utime(resumable, (a_while_ago, a_while_ago))
     leftovers.remove()
     assert resumable.exists() and unknown.exists() and not abandoned.exists()
 
