@@ -20,12 +20,10 @@ def byte_size(value: float | None) -> str:
         return NOTHING
     if abs(value) < 1024:
         return f"{value:,.0f} B"
-    size, unit = float(value), ""
-    for unit in _BYTE_UNITS:
-        size /= 1024
-        if abs(size) < 1023.95:
-            break
-    return f"{_three_digits(size)} {unit}"
+    size, power = value / 1024, 0
+    while abs(size) >= 1023.5 and power + 1 < len(_BYTE_UNITS):
+        size, power = size / 1024, power + 1
+    return f"{_three_digits(size)} {_BYTE_UNITS[power]}"
 
 
 def duration(value_us: float | None) -> str:

@@ -57,7 +57,9 @@ _BY_NAME = {"determinant": {kind.name: kind for kind in DETERMINANTS}, "step": {
 
 
 def determinant_kind(name: str) -> Kind:
-    return _BY_NAME["determinant"].get(name) or Kind(name, "?", "square", "other", name, "a kind this page does not know")
+    return _BY_NAME["determinant"].get(name) or Kind(
+        name, "?", "square", "other", name, "a kind this page does not know"
+    )
 
 
 def step_kind(name: str) -> Kind:

@@ -13,6 +13,13 @@ from dashboard import measures
 from dashboard.queries.kinds import Kind, determinant_kind, step_kind
 
 register = template.Library()
+_STATE_WORDS = {
+    "Standby": "in standby",
+    "WaitingConnections": "connections",
+    "WaitingDeterminants": "determinants",
+    "Replaying": "replaying",
+    "Running": "running",
+}
 
 register.filter("count", measures.count)
 register.filter("bytes", measures.byte_size)
@@ -21,8 +28,31 @@ register.filter("moment", measures.moment)
 
 
 @register.simple_tag
+def duration_between(start_us: int, end_us: int) -> str:
+    return measures.duration(end_us - start_us)
+
+
+@register.filter
+def step_meaning(name: str) -> str:
+    return step_kind(name).meaning
+
+
+@register.filter
+def state_words(state: str) -> str:
+    """How long a state took is said in the words of what is done in it."""
+    return _STATE_WORDS.get(state, state)
+
+
+@register.filter
+def share_of(part: float, whole: float) -> str:
+    return measures.share(part, whole)
+
+
+@register.simple_tag
 def icon(name: str) -> SafeString:
-    return format_html('<svg aria-hidden="true" focusable="false"><use href="{}#{}"/></svg>', static("img/icons.svg"), name)
+    return format_html(
+        '<svg aria-hidden="true" focusable="false"><use href="{}#{}"/></svg>', static("img/icons.svg"), name
+    )
 
 
 @register.simple_tag
@@ -47,8 +77,8 @@ def bar(part: float, whole: float) -> SafeString:
 
 @register.filter
 def plural(number: int, words: str) -> str:
-    """`{{ 2|plural:"failure failures" }}`: 2 failures."""
-    one, _, many = words.partition(" ")
+    """`{{ 2|plural:"failure failures" }}`: 2 failures. Words of several words stand with a comma between."""
+    one, _, many = words.partition(", " if ", " in words else " ")
     return f"{measures.count(number)} {one if number == 1 else many}"
 
 
@@ -59,7 +89,8 @@ def get(mapping: dict[str, Any] | None, key: str) -> Any:
 
 def _glyph(shown: Kind) -> SafeString:
     return format_html(
-        '<span class="kind {} {}" title="{}: {}"><span aria-hidden="true">{}</span><span class="visually-hidden">{}</span></span>',
+        '<span class="kind {} {}" title="{}: {}"><span aria-hidden="true">{}</span>'
+        '<span class="visually-hidden">{}</span></span>',
         shown.colour,
         shown.shape,
         shown.name,

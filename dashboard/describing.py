@@ -1,0 +1,83 @@
+"""What a determinant says, in the words of a page: `channel 1 (auctions.3)` instead of a number."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from dashboard import measures
+from dashboard.queries.determinants import Determinant
+from replay.model import Task
+
+TEXT_SHOWN = 120
+_CALL_HEADER_BYTES = 8
+
+
+def described(row: Determinant, task: Task | None) -> tuple[str, str]:
+    """The fact, and what stands beside it more faintly."""
+    return _described(row.kind, vars_of(row), task)
+
+
+def described_row(row: dict[str, Any] | None, task: Task | None) -> tuple[str, str]:
+    """The same of a row as the lake gives it, its bytes in hex; nothing where the lake does not hold it."""
+    if row is None:
+        return "", ""
+    payload = row.get("payload")
+    return _described(row["kind"], {**row, "payload": bytes.fromhex(payload) if payload else b""}, task)
+
+
+def vars_of(row: Determinant) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in row.__slots__}
+
+
+def _described(kind: str, row: dict[str, Any], task: Task | None) -> tuple[str, str]:
+    match kind:
+        case "order":
+            return f"channel {row['channel']}", _source_of(row["channel"], task)
+        case "timestamp" | "rng":
+            return str(row["value"]), ""
+        case "serializable":
+            return _payload(row["payload"] or b"")
+        case "timer-trigger":
+            return f"{row['callback']} at record {measures.count(row['record_count'])}", f"for {row['timestamp']}"
+        case "source-checkpoint" | "ignore-checkpoint":
+            beside = (row["checkpoint_type"] or "") if kind == "source-checkpoint" else "ignored"
+            return f"checkpoint {row['checkpoint']} at record {measures.count(row['record_count'])}", beside
+        case "buffer-built":
+            return f"{measures.count(row['buffer_bytes'])} bytes", ""
+        case "take":
+            where = _source_of(row["channel"], task)
+            return f"{measures.count(row['records'])} from offset {measures.count(row['first_offset'])}", where
+    return kind, ""
+
+
+def _source_of(channel: int | None, task: Task | None) -> str:
+    if task is None or channel is None:
+        return ""
+    named = task.inputs if task.inputs else task.partitions
+    if channel >= len(named):
+        return "no such input"
+    return str(named[channel]).partition(">")[0]
+
+
+def _payload(payload: bytes) -> tuple[str, str]:
+    """Calls by name and value; anything else by its size. Nothing is deserialized but JSON."""
+    if payload[:2] == b"CL" and len(payload) >= _CALL_HEADER_BYTES - 1 and payload[2] == 3:
+        try:
+            call = json.loads(payload[7:])
+        except ValueError:
+            call = None
+        if isinstance(call, dict):
+            return _call(call)
+    kind = "Java object" if payload[:2] == b"\xac\xed" else "object"
+    return f"{kind} of {measures.count(len(payload))} bytes", ""
+
+
+def _call(call: dict[str, Any]) -> tuple[str, str]:
+    result = json.dumps(call.get("value", call.get("raised")), ensure_ascii=False)
+    name, site = call.get("call", "call"), call.get("site")
+    return f"{name} gave {_short(result)}", f"site {site}" if site is not None else ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= TEXT_SHOWN else f"{text[:TEXT_SHOWN]}…"

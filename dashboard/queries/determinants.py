@@ -1,0 +1,128 @@
+"""A page of one log's determinants by sequence number, with the very bytes that encode each."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dashboard import store
+from ingest.lake.readers import PublishedJob
+from replay.bundle.members import member_name
+from replay.bundle.pack import Pack
+
+ROWS_SHOWN = 100
+HEX_SHOWN = 48
+
+_SQL = """
+SELECT seq, "offset", length, kind, channel, value, payload, record_count, timestamp, callback, checkpoint,
+       checkpoint_type, storage_ref, buffer_bytes, first_offset, records
+FROM {source}
+WHERE task = $task AND attempt = $attempt AND thread = $thread AND epoch = $epoch
+  AND seq {compared} $seq {kind}
+ORDER BY seq {order} LIMIT $limit
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LogEpoch:
+    """One thread log of one attempt, in one epoch."""
+
+    task: str
+    attempt: int
+    thread: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Determinant:
+    seq: int
+    offset: int
+    length: int
+    kind: str
+    channel: int | None
+    value: int | None
+    payload: bytes | None
+    record_count: int | None
+    timestamp: int | None
+    callback: str | None
+    checkpoint: int | None
+    checkpoint_type: str | None
+    storage_ref: bytes | None
+    buffer_bytes: int | None
+    first_offset: int | None
+    records: int | None
+    encoded: bytes = b""
+
+    @property
+    def hex(self) -> str:
+        """Its bytes in pairs; of long ones the beginning, with how much more there is."""
+        shown = self.encoded[:HEX_SHOWN].hex(" ")
+        more = len(self.encoded) - HEX_SHOWN
+        return f"{shown} … {more:,} more" if more > 0 else shown
+
+
+@dataclass(frozen=True, slots=True)
+class DeterminantPage:
+    rows: list[Determinant]
+    before: int | None
+    after: int | None
+
+
+def determinants_from(
+    job: PublishedJob, log: LogEpoch, *, seq: int, kind: str, limit: int = ROWS_SHOWN
+) -> DeterminantPage:
+    """From a sequence number on."""
+    rows = _rows(job, log, ">=", seq, kind, limit + 1)
+    earlier = _rows(job, log, "<", seq, kind, 1)
+    return _page(rows[:limit], bool(earlier), len(rows) > limit)
+
+
+def determinants_before(
+    job: PublishedJob, log: LogEpoch, *, seq: int, kind: str, limit: int = ROWS_SHOWN
+) -> DeterminantPage:
+    """The page that ends just before a sequence number, in the same order."""
+    rows = _rows(job, log, "<", seq, kind, limit + 1)
+    return _page(rows[:limit][::-1], len(rows) > limit, following=True)
+
+
+def with_bytes(job_id: str, log: LogEpoch, rows: list[Determinant]) -> list[Determinant]:
+    """The same rows with their encoding, read from where the bundle holds exactly these."""
+    if not rows:
+        return rows
+    name = member_name(log.task, log.attempt, log.thread, log.epoch)
+    start, end = rows[0].offset, rows[-1].offset + rows[-1].length
+    with closing(Pack(store.pack_path(job_id))) as pack:
+        if name not in pack:
+            return rows
+        member = pack.open(name)
+        member.seek(start)
+        data = member.read(end - start)
+    cut = [data[row.offset - start : row.offset - start + row.length] for row in rows]
+    return [_with(row, encoded) for row, encoded in zip(rows, cut, strict=True)]
+
+
+def _rows(job: PublishedJob, log: LogEpoch, compared: str, seq: int, kind: str, limit: int) -> list[Determinant]:
+    source = job.log_source(log.task, log.attempt, log.thread, log.epoch)
+    params: dict[str, Any] = {
+        "task": log.task, "attempt": log.attempt, "thread": log.thread, "epoch": log.epoch, "seq": seq, "limit": limit,
+    }  # fmt: skip
+    if kind:
+        params["kind"] = kind
+    sql = _SQL.format(
+        source=source,
+        compared=compared,
+        kind="AND kind = $kind" if kind else "",
+        order="DESC" if compared == "<" else "",
+    )
+    return [Determinant(*row) for row in job.rows(sql, params)]
+
+
+def _page(rows: list[Determinant], preceding: bool, following: bool) -> DeterminantPage:
+    if not rows:
+        return DeterminantPage([], None, None)
+    return DeterminantPage(rows, rows[0].seq if preceding else None, rows[-1].seq + 1 if following else None)
+
+
+def _with(row: Determinant, encoded: bytes) -> Determinant:
+    return replace(row, encoded=encoded)

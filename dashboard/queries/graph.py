@@ -1,0 +1,55 @@
+"""The graph of a job as its manifest tells it: there from the moment of the upload, before anything is ingested."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from dashboard import store
+from replay.bundle.pack import Pack
+from replay.errors import ReplayError
+from replay.model import Graph, Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class JobGraph:
+    manifest: Manifest
+    graph: Graph
+
+    def for_script(self) -> dict[str, Any]:
+        tasks: dict[str, list[str]] = {}
+        for task in self.manifest.tasks:
+            tasks.setdefault(task.vertex, []).append(task.id)
+        vertex_of = {task.id: task.vertex for task in self.manifest.tasks}
+        return {
+            "vertices": [{"id": v.id, "kind": v.kind, "tasks": tasks.get(v.id, [])} for v in self.manifest.vertices],
+            "edges": [{"from": e.source, "to": e.target, "ship": e.ship} for e in self.manifest.edges],
+            "channels": [
+                {
+                    "id": c.id,
+                    "from": c.source,
+                    "to": c.target,
+                    "fromVertex": vertex_of[c.source],
+                    "toVertex": vertex_of[c.target],
+                }
+                for c in self.graph.channels
+            ],
+        }
+
+
+def job_graph(job_id: str) -> JobGraph | None:
+    """None where the bundle is gone from the store."""
+    path = store.pack_path(job_id)
+    try:
+        return _read(job_id, path.stat().st_mtime_ns)
+    except (FileNotFoundError, ReplayError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def _read(job_id: str, _written_ns: int) -> JobGraph:
+    with closing(Pack(store.pack_path(job_id))) as pack:
+        manifest = Manifest.from_json(pack.read("job.json"))
+    return JobGraph(manifest, Graph(manifest))

@@ -1,0 +1,71 @@
+"""The recovery log as a replay takes it: the determinants around a step, and where the cursor stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.queries.recorded import rows_of
+from ingest.lake.step_reader import StepReader
+
+BEFORE = 5
+AFTER = 7
+
+# A determinant is read once, whatever thread reads it; other steps may name it as their cause, too.
+_AROUND_SQL = """
+SELECT step, actor, kind, log, log_offset, text FROM steps
+WHERE kind IN ('take-determinant', 'fire-async') AND step {compared} $step ORDER BY step {order} LIMIT $limit
+"""
+_CAUSES_SQL = """
+SELECT step, min(cause) FROM causes WHERE step IN (SELECT unnest($steps)) AND starts_with(cause, 'det:') GROUP BY step
+"""
+_TOTAL_SQL = """
+SELECT count(*), count(*) FILTER (step <= $step) FROM steps WHERE kind IN ('take-determinant', 'fire-async')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A determinant that was taken at a step; `row` is it in the lake, where it is there."""
+
+    step: int
+    actor: str
+    log: str | None
+    log_offset: int | None
+    text: str
+    ref: str | None
+    row: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryLog:
+    taken: list[Taken]
+    cursor: int | None
+    total: int
+    so_far: int
+
+
+def recovery_log(written: StepReader, job_id: str, step: int) -> RecoveryLog:
+    """Some before the cursor, some ahead; the cursor is the last one taken at or before the step."""
+    earlier = _around(written, "<=", "DESC", step, BEFORE + 1)[::-1]
+    later = _around(written, ">", "", step, AFTER + BEFORE + 1 - len(earlier))
+    total, so_far = written.rows(_TOTAL_SQL, {"step": step})[0]
+    taken = _with_rows(written, job_id, [*earlier, *later])
+    return RecoveryLog(taken, earlier[-1][0] if earlier else None, total, so_far)
+
+
+def _around(written: StepReader, compared: str, order: str, step: int, limit: int) -> list[tuple[Any, ...]]:
+    sql = _AROUND_SQL.format(compared=compared, order=order)
+    return list(written.rows(sql, {"step": step, "limit": limit}))
+
+
+def _with_rows(written: StepReader, job_id: str, rows: list[tuple[Any, ...]]) -> list[Taken]:
+    if not rows:
+        return []
+    refs: dict[int, str] = dict(written.rows(_CAUSES_SQL, {"steps": [row[0] for row in rows]}))
+    named = list(dict.fromkeys(refs.values()))
+    found = {one["ref"]: one["row"] for one in rows_of(job_id, named)}
+    return [
+        Taken(step, actor or "", log, offset, text or "", refs.get(step), found.get(refs.get(step, "")))
+        for step, actor, _, log, offset, text in rows
+    ]

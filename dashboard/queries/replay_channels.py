@@ -1,0 +1,90 @@
+"""Inputs and outputs of a replay at a step: what was taken from where, and the ledger of buffers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingest.lake.step_reader import StepReader
+
+BEFORE = 7
+AFTER = 4
+
+_INPUTS_SQL = """
+SELECT channel, count(*) FILTER (step <= $step), count(*), sum(bytes) FILTER (step <= $step)::BIGINT,
+       max(buffer) FILTER (step <= $step), max(step) FILTER (step <= $step), min(step) FILTER (step > $step)
+FROM steps WHERE kind = 'take-buffer' AND channel IS NOT NULL GROUP BY channel ORDER BY channel
+"""
+_LEDGER_SQL = """
+SELECT step, channel, seq, bytes, was_received_before, matches FROM buffers
+WHERE step {compared} $step ORDER BY step {order}, channel, seq LIMIT $limit
+"""
+_TOTALS_SQL = """
+SELECT count(*), count(*) FILTER (step <= $step), count(*) FILTER (was_received_before AND step <= $step),
+       count(*) FILTER (NOT matches), count(*) FILTER (matches), min(step) FILTER (NOT matches)
+FROM buffers
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    channel: str
+    taken: int
+    total: int
+    bytes: int | None
+    last_buffer: int | None
+    last_step: int | None
+    next_step: int | None
+
+    @property
+    def sender(self) -> str:
+        return self.channel.partition(">")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    step: int
+    channel: str
+    seq: int
+    bytes: int
+    was_received_before: bool | None
+    matches: bool | None
+
+    @property
+    def receiver(self) -> str:
+        return self.channel.partition(">")[2]
+
+    @property
+    def fate(self) -> str:
+        if self.was_received_before is None:
+            return "rebuilt"
+        return "held back" if self.was_received_before else "sent"
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    rows: list[Rebuilt]
+    total: int
+    so_far: int
+    held_back: int
+    mismatches: int
+    matches: int
+    first_mismatch: int | None
+
+
+def inputs(written: StepReader, step: int, order: list[str]) -> list[Input]:
+    """In channel-index order; an input that gave nothing (yet) stands there with nothing."""
+    found = {row[0]: Input(*row) for row in written.rows(_INPUTS_SQL, {"step": step})}
+    names = [*order, *sorted(found.keys() - set(order))]
+    return [found.get(name) or Input(name, 0, 0, 0, None, None, None) for name in names]
+
+
+def ledger(written: StepReader, step: int) -> Ledger:
+    earlier = _rows(written, "<=", "DESC", step, BEFORE)[::-1]
+    later = _rows(written, ">", "", step, AFTER + BEFORE - len(earlier))
+    totals = written.rows(_TOTALS_SQL, {"step": step})[0]
+    return Ledger([*earlier, *later], *totals)
+
+
+def _rows(written: StepReader, compared: str, order: str, step: int, limit: int) -> list[Rebuilt]:
+    sql = _LEDGER_SQL.format(compared=compared, order=order)
+    return [Rebuilt(*row) for row in written.rows(sql, {"step": step, "limit": limit})]

@@ -1,0 +1,82 @@
+"""A replay as a whole: its states, how many steps of which kind, and the strip of them all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.queries.kinds import step_kind
+from ingest.lake.step_reader import StepReader
+
+STATES = ("Standby", "WaitingConnections", "WaitingDeterminants", "Replaying", "Running")
+BINS = 720
+MARKS_SHOWN = 500
+
+_STATES_SQL = """
+SELECT state, min(step), max(step), min(t_us), max(t_us) FROM steps WHERE state IS NOT NULL GROUP BY state
+"""
+_KINDS_SQL = "SELECT kind, count(*), min(step) FROM steps GROUP BY kind ORDER BY count(*) DESC, kind"
+_BINS_SQL = """
+SELECT (step * $bins) // $steps AS bin, kind, count(*) FROM steps WHERE step < $steps GROUP BY ALL ORDER BY ALL
+"""
+_MARKS_SQL = """
+SELECT step, kind, state FROM steps WHERE kind IN ('transition', 'diverge') ORDER BY step LIMIT $limit
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpan:
+    """A state of the diagram; without a first step the replay did not (yet) enter it."""
+
+    state: str
+    first_step: int | None = None
+    last_step: int | None = None
+    start_us: int | None = None
+    end_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KindCount:
+    kind: str
+    steps: int
+    first_step: int
+
+
+def state_spans(written: StepReader) -> list[StateSpan]:
+    """The five states in their order, then any other that the replay names."""
+    found = {row[0]: StateSpan(*row) for row in written.rows(_STATES_SQL)}
+    names = [*STATES, *sorted(found.keys() - set(STATES), key=lambda name: found[name].first_step or 0)]
+    spans = [found.get(name, StateSpan(name)) for name in names]
+    return [_until_next(span, spans) for span in spans]
+
+
+def _until_next(span: StateSpan, spans: list[StateSpan]) -> StateSpan:
+    """A state lasts until the next one begins, not until its own last step."""
+    if span.start_us is None or span.first_step is None:
+        return span
+    later = [
+        one.start_us
+        for one in spans
+        if one.first_step is not None and one.first_step > span.first_step and one.start_us is not None
+    ]
+    end_us = min(later, default=span.end_us)
+    return StateSpan(span.state, span.first_step, span.last_step, span.start_us, end_us)
+
+
+def kind_counts(written: StepReader) -> list[KindCount]:
+    return [KindCount(*row) for row in written.rows(_KINDS_SQL)]
+
+
+def strip(written: StepReader, steps: int) -> dict[str, Any]:
+    """Never more bins than a screen has room for; what falls together is added up, and nothing left out."""
+    bins = min(BINS, max(1, steps))
+    rows = written.rows(_BINS_SQL, {"bins": bins, "steps": max(1, steps)})
+    marks = written.rows(_MARKS_SQL, {"limit": MARKS_SHOWN})
+    return {
+        "steps": steps,
+        "binCount": bins,
+        "bins": [
+            {"bin": n, "kind": kind, "group": step_kind(kind).colour, "steps": steps_} for n, kind, steps_ in rows
+        ],
+        "marks": [{"step": step, "kind": kind, "state": state} for step, kind, state in marks],
+    }

@@ -1,0 +1,63 @@
+"""What happened, in sentences: the first thing that a job page says."""
+
+from __future__ import annotations
+
+from dashboard import measures
+from dashboard.queries.answers import Answer, is_uneven, latest_round
+from dashboard.queries.failures import Failure
+from replay.model import Manifest
+
+FAILURES_TOLD = 3
+
+
+def summary(manifest: Manifest, failures: list[Failure], given: list[Answer], *, duration_us: int) -> list[str]:
+    """One sentence on the job, then up to three on each of its first failures."""
+    tasks, vertices = len(manifest.tasks), len(manifest.vertices)
+    ran = f"{_counted(tasks, 'task', 'tasks')} of {_counted(vertices, 'vertex', 'vertices')} ran"
+    ran += f" for {measures.duration(duration_us)}" if duration_us else ""
+    if not failures:
+        return [f"{ran}; the recording holds no failure."]
+    told = [sentence for failure in failures[:FAILURES_TOLD] for sentence in _told(failure, given)]
+    more = len(failures) - FAILURES_TOLD
+    return [*told, *([f"{_counted(more, 'more failure follows', 'more failures follow')} below."] if more > 0 else [])]
+
+
+def _told(failure: Failure, given: list[Answer]) -> list[str]:
+    blow = f"{failure.task} failed at {measures.moment(failure.failed_us)}" + _cause(failure)
+    if failure.takeover_us is not None:
+        helper = "its standby took over" if failure.helper == "standby" else "it was started anew"
+        blow += f"; {helper} after {measures.duration(failure.takeover_us)}"
+    sentences = [f"{blow}."]
+    returned = _returned(latest_round(given, failure.task, failure.next_attempt))
+    if returned:
+        sentences.append(returned)
+    return [*sentences, _end(failure)]
+
+
+def _cause(failure: Failure) -> str:
+    known = failure.cause and failure.cause.lower() not in ("kill", "killed")
+    return f" ({failure.cause})" if known else ""
+
+
+def _returned(round_of_answers: list[Answer]) -> str:
+    held = [answer for answer in round_of_answers if answer.result == "held" and answer.own_bytes]
+    if not held:
+        return ""
+    best = held[0]
+    if len(held) == 1:
+        return f"{best.holder} returned {measures.byte_size(best.own_bytes)} of its logs."
+    amount = f"up to {measures.byte_size(best.own_bytes)}" if is_uneven(held) else measures.byte_size(best.own_bytes)
+    return f"{len(held)} holders returned {amount} of its logs."
+
+
+def _end(failure: Failure) -> str:
+    if failure.escalated_us is not None:
+        return f"Recovery was given up after that: {failure.escalated_why or 'the recording does not say why'}."
+    if failure.recovery_us is None:
+        return "The recording ends before it was running again."
+    start = f" from checkpoint {failure.checkpoint}" if failure.checkpoint is not None else ""
+    return f"Restored{start}, it was running again {measures.duration(failure.recovery_us)} after the failure."
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{measures.count(number)} {one if number == 1 else many}"

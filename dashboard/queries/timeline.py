@@ -1,0 +1,126 @@
+"""A job's timeline: epochs, checkpoints, failures, the attempts of failed tasks with their recovery, and its curves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dashboard.queries.failures import Failure
+from ingest.lake.readers import Lake
+from replay.model import Manifest
+
+LANES_SHOWN = 6
+CURVE_POINTS = 240
+
+_SPAN_SQL = "SELECT coalesce(max(t_us), 0) FROM events"
+_EPOCHS_SQL = """
+SELECT epoch, min(start_us), max(end_us), sum(determinants)::BIGINT, sum(bytes)::BIGINT
+FROM epochs WHERE thread = 'main' GROUP BY epoch ORDER BY epoch
+"""
+_CHECKPOINTS_SQL = """
+SELECT checkpoint, min(triggered_us), max(completed_us), max(aborted_us), count(ignored_us)
+FROM checkpoints GROUP BY checkpoint ORDER BY checkpoint
+"""
+_STATES_SQL = """
+SELECT task, "to", t_us FROM events WHERE type = 'recovery-state' AND task IN (SELECT unnest($tasks)) ORDER BY n
+"""
+_STARTS_SQL = """
+SELECT task, attempt, t_us FROM events
+WHERE type = 'attempt-started' AND task IN (SELECT unnest($tasks)) ORDER BY n
+"""
+# Metrics are per task; a curve adds up what the tasks of the named vertices said in the same slice of time.
+_CURVE_SQL = """
+SELECT (t_us // $slice_us) AS slice, sum(records_in)::BIGINT, sum(records_out)::BIGINT, max(latency_p99_us)
+FROM metrics WHERE task IN (SELECT unnest($tasks)) GROUP BY slice ORDER BY slice
+"""
+
+
+def timeline(lake: Lake, *, job: str, manifest: Manifest, failures: list[Failure]) -> dict[str, Any]:
+    """For the picture; the tables behind it are on the page already."""
+    span_us = lake.rows(_SPAN_SQL, job=job)[0][0]
+    epochs = lake.rows(_EPOCHS_SQL, job=job)
+    duration_us = max([span_us, *(end for _, _, end, _, _ in epochs if end)], default=0)
+    tasks = list(dict.fromkeys(failure.task for failure in failures))
+    return {
+        "durationUs": duration_us,
+        "epochs": _bands(epochs, duration_us),
+        "checkpoints": [
+            {"checkpoint": n, "triggeredUs": began, "completedUs": done, "abortedUs": aborted, "ignoredBy": ignored}
+            for n, began, done, aborted, ignored in lake.rows(_CHECKPOINTS_SQL, job=job)
+            if began is not None or done is not None
+        ],
+        "failures": [
+            {"failure": f.failure, "task": f.task, "failedUs": f.failed_us, "runningUs": f.running_us}
+            for f in failures
+            if f.failed_us is not None
+        ],
+        "lanes": _lanes(lake, job, tasks[:LANES_SHOWN], failures, duration_us),
+        "lanesHidden": max(0, len(tasks) - LANES_SHOWN),
+        "curves": _curves(lake, job, manifest, duration_us),
+    }
+
+
+def _bands(epochs: list[tuple[Any, ...]], duration_us: int) -> list[dict[str, Any]]:
+    """An epoch's band ends where the next begins, so that the bands never overlap."""
+    starts = [start if start is not None else 0 for _, start, _, _, _ in epochs]
+    ends = [*starts[1:], duration_us]
+    return [
+        {"epoch": epoch, "startUs": start, "endUs": max(start, end), "determinants": determinants, "bytes": size}
+        for (epoch, _, _, determinants, size), start, end in zip(epochs, starts, ends, strict=True)
+    ]
+
+
+def _lanes(lake: Lake, job: str, tasks: list[str], failures: list[Failure], duration_us: int) -> list[dict[str, Any]]:
+    if not tasks:
+        return []
+    states = lake.rows(_STATES_SQL, {"tasks": tasks}, job=job)
+    starts = lake.rows(_STARTS_SQL, {"tasks": tasks}, job=job)
+    return [
+        {
+            "task": task,
+            "spans": _spans(
+                [(attempt, t_us) for one, attempt, t_us in starts if one == task],
+                [(state, t_us) for one, state, t_us in states if one == task],
+                [failure for failure in failures if failure.task == task],
+                duration_us,
+            ),
+        }
+        for task in tasks
+    ]
+
+
+def _spans(
+    starts: list[tuple[int, int]], states: list[tuple[str, int]], failures: list[Failure], duration_us: int
+) -> list[dict[str, Any]]:
+    """What a task was doing from when to when: running, down, and every state of a recovery."""
+    marks: list[tuple[int, int, str, int | None]] = [(t_us, 2, state, None) for state, t_us in states]
+    marks += [(f.failed_us, 0, "Failed", f.attempt) for f in failures if f.failed_us is not None]
+    marks += [(t_us, 1, "Running" if attempt == 0 else "Standby", attempt) for attempt, t_us in starts]
+    marks.sort(key=lambda mark: mark[:2])
+    spans: list[dict[str, Any]] = []
+    attempt: int | None = None
+    for place, (t_us, rank, state, of_attempt) in enumerate(marks):
+        attempt = of_attempt if rank == 1 else attempt
+        end_us = marks[place + 1][0] if place + 1 < len(marks) else duration_us
+        if end_us > t_us:
+            spans.append({"state": state, "attempt": attempt, "startUs": t_us, "endUs": end_us})
+    return spans
+
+
+def _curves(lake: Lake, job: str, manifest: Manifest, duration_us: int) -> list[dict[str, Any]]:
+    slice_us = max(1, -(-duration_us // CURVE_POINTS))
+    kinds = {vertex.id: vertex.kind for vertex in manifest.vertices}
+    sinks = [task.id for task in manifest.tasks if kinds.get(task.vertex) == "sink"]
+    rows = lake.rows(_CURVE_SQL, {"tasks": sinks, "slice_us": slice_us}, job=job) if sinks else []
+    curves = [
+        {
+            "name": "throughput at the sinks",
+            "unit": "records/s",
+            "points": [{"tUs": n * slice_us, "value": (taken or 0) * 1e6 / slice_us} for n, taken, _, _ in rows],
+        },
+        {
+            "name": "latency at the sinks, p99",
+            "unit": "us",
+            "points": [{"tUs": n * slice_us, "value": p99} for n, _, _, p99 in rows if p99 is not None],
+        },
+    ]
+    return [curve for curve in curves if len(curve["points"]) > 1]

@@ -1,0 +1,98 @@
+"""What can be done with a job from its pages: cancel, retry, delete, start a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dashboard import joblog, jobs
+from dashboard.models import Job
+from dashboard.queries.failures import job_failures
+from dashboard.queries.graph import job_graph
+from dashboard.queries.lake import lake
+from dashboard.views.access import own_job, owns, person, visible_job
+
+
+@login_required
+@require_POST
+def cancel(request: HttpRequest, job_id: str) -> HttpResponse:
+    return _do(request, own_job(request, job_id), lambda job: jobs.cancel(job, person(request)))
+
+
+@login_required
+@require_POST
+def retry(request: HttpRequest, job_id: str) -> HttpResponse:
+    return _do(request, own_job(request, job_id), lambda job: jobs.retry(job, person(request)))
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, job_id: str) -> HttpResponse:
+    job = own_job(request, job_id)
+    if request.method == "POST":
+        jobs.delete_job(job, person(request))
+        messages.success(request, f"“{job.name}” has been deleted, with its replays.")
+        return redirect("jobs")
+    context = {
+        "what": f"Delete “{job.name}”?",
+        "consequence": "Its bundle, its tables and its replays go. Nobody with whom it is shared can open it any more.",
+        "job": job,
+        "back": f"/jobs/{job.id}/",
+    }
+    return render(request, "dashboard/confirm.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def replays(request: HttpRequest, job_id: str) -> HttpResponse:
+    """All replays of a job; posting starts one."""
+    job = visible_job(request, job_id)
+    if request.method == "POST":
+        return _start(request, job)
+    found = job_graph(job.id)
+    context = {
+        "job": job,
+        "own": owns(request, job),
+        "replays": list(job.replays.select_related("owner")),
+        "failures": job_failures(lake(), job=job.id) if job.readable else [],
+        "task_ids": [task.id for task in found.manifest.tasks] if found else [],
+    }
+    return render(request, "dashboard/replays.html", context)
+
+
+@login_required
+@require_safe
+def log(request: HttpRequest, job_id: str) -> HttpResponse:
+    """The job's log as plain text, for reading along and for sending to somebody."""
+    job = visible_job(request, job_id)
+    return HttpResponse(joblog.read(job.id, last_bytes=4 << 20), content_type="text/plain; charset=utf-8")
+
+
+def _start(request: HttpRequest, job: Job) -> HttpResponse:
+    """`what` is `failure:<n>:<task>` or `attempt`, with task and attempt beside it."""
+    kind, _, rest = request.POST.get("what", "").partition(":")
+    number, _, task = rest.partition(":")
+    try:
+        if kind == "failure" and number.isdecimal():
+            replay = jobs.start_replay(person(request), job, task, failure=int(number))
+        else:
+            attempt = request.POST.get("attempt", "")
+            chosen = int(attempt) if attempt.isdecimal() else None
+            replay = jobs.start_replay(person(request), job, request.POST.get("task", ""), attempt=chosen)
+    except jobs.Refused as refused:
+        messages.error(request, str(refused), extra_tags="bad")
+        return redirect("job", job_id=job.id)
+    return redirect("replay", replay_id=replay.id)
+
+
+def _do(request: HttpRequest, job: Job, act: Callable[[Job], object]) -> HttpResponse:
+    try:
+        act(job)
+    except jobs.Refused as refused:
+        messages.error(request, str(refused), extra_tags="bad")
+    return redirect("job", job_id=job.id)

@@ -1,0 +1,18 @@
+"""Reading the cursor out of an address: whole numbers and names, never an error page for a bent link."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+
+LARGEST = (1 << 63) - 1
+
+
+def whole(request: HttpRequest, name: str, default: int | None = None) -> int | None:
+    """A number from 0 on; anything else counts as absent."""
+    text = request.GET.get(name, "").replace(",", "").strip()
+    return min(int(text), LARGEST) if text.isascii() and text.isdigit() and len(text) < 20 else default
+
+
+def one_of(request: HttpRequest, name: str, allowed: list[str], default: str = "") -> str:
+    given = request.GET.get(name, "")
+    return given if given in allowed else default

@@ -1,0 +1,88 @@
+"""The causal path of a chosen task: how far its log travelled, who held how much of it until it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_safe
+
+from dashboard.models import Job
+from dashboard.problems import Problem
+from dashboard.queries.causal_paths import causal_path
+from dashboard.queries.failures import job_failures
+from dashboard.queries.graph import JobGraph, job_graph
+from dashboard.queries.lake import lake
+from dashboard.queries.task import task_attempts
+from dashboard.views.access import visible_job
+from dashboard.views.parameters import one_of, whole
+
+# Working a path out reads the whole bundle: above this size the page comes first and the path after it.
+AT_ONCE_BYTES = 24 << 20
+
+
+@login_required
+@require_safe
+def paths_page(request: HttpRequest, job_id: str) -> HttpResponse:
+    job = visible_job(request, job_id)
+    found = job_graph(job.id)
+    if not job.readable or found is None:
+        return redirect("job", job_id=job.id)
+    context = _context(request, job, found)
+    part = request.GET.get("part") == "path"
+    if part or "wait" in request.GET or job.bytes <= AT_ONCE_BYTES:
+        context |= _path_context(request, job, context["task"], context["attempt"])
+    else:
+        context["later"] = True
+    return render(request, "dashboard/partials/path.html" if part else "dashboard/paths.html", context)
+
+
+def _context(request: HttpRequest, job: Job, found: JobGraph) -> dict[str, Any]:
+    failures = job_failures(lake(), job=job.id)
+    ids = [str(task.id) for task in found.manifest.tasks]
+    task = one_of(request, "task", ids, default=failures[0].task if failures else next(iter(ids), ""))
+    attempts = task_attempts(lake(), job=job.id, task=task, failures=failures)
+    numbers = [one.attempt for one in attempts]
+    asked = whole(request, "attempt")
+    return {
+        "job": job,
+        "graph": found.for_script(),
+        "manifest": found.manifest,
+        "task_ids": ids,
+        "task": task,
+        "attempts": attempts,
+        "attempt": asked
+        if asked in numbers
+        else _worth_seeing(numbers, [f.attempt for f in failures if f.task == task]),
+        "address": request.GET.urlencode(),
+    }
+
+
+def _worth_seeing(numbers: list[int], failed: list[int | None]) -> int:
+    """The attempt that failed first: what it had logged is what recovery lived on."""
+    return next((n for n in numbers if n in failed), numbers[0] if numbers else 0)
+
+
+def _path_context(request: HttpRequest, job: Job, task: str, attempt: int) -> dict[str, Any]:
+    try:
+        path = causal_path(job, task, attempt)
+    except Problem as problem:
+        return {"problem": problem.message}
+    keys = [_key(holder) for holder in path["holders"]]
+    chosen = one_of(request, "holder", keys, default=_fullest(path["holders"]))
+    return {
+        "path": path,
+        "holders": [{**holder, "key": _key(holder), "last": holder["growth"][-1]} for holder in path["holders"]],
+        "holder": next((one for one in path["holders"] if _key(one) == chosen), None),
+        "holder_key": chosen,
+    }
+
+
+def _key(holder: dict[str, Any]) -> str:
+    return f"{holder['holder']}/{holder['attempt']}"
+
+
+def _fullest(holders: list[dict[str, Any]]) -> str:
+    return _key(max(holders, key=lambda holder: holder["bytes"])) if holders else ""

@@ -1,0 +1,119 @@
+// The graph of a job: vertices as cards that open into their tasks, edges between them. Looks come from the page by accessors.
+import { layoutGraph } from "../layout/graph.js";
+import d3 from "../vendor/d3.js";
+
+const PAD = 20;
+
+export function graph() {
+  const opened = new Set();
+  let widthPx = 720;
+  let taskLook = () => ({ level: 0, title: "" });
+  let linkLook = () => ({ widthPx: 1.5, label: "" });
+  let chosen;
+  let onTask = () => undefined;
+  let onOpen = () => undefined;
+
+  function chart(selection) {
+    selection.each(function (data) {
+      const placed = layoutGraph(data, { widthPx: widthPx - 2 * PAD, opened });
+      const svg = d3.select(this).selectAll("svg").data([placed]).join((enter) => enter.append("svg").call(frame));
+      const [width, height] = [Math.max(placed.width, widthPx - 2 * PAD), placed.height];
+      svg.attr("width", width + 2 * PAD).attr("height", height + 2 * PAD);
+      const shift = (width - placed.width) / 2;
+      svg.select(".world").attr("transform", `translate(${PAD + shift},${PAD})`);
+      paintLinks(svg.select(".links"), placed.links);
+      paintNodes(svg.select(".nodes"), placed.nodes);
+    });
+  }
+
+  function frame(svg) {
+    svg.attr("class", "graph-svg").attr("role", "group").attr("aria-label", "Graph of vertices and tasks; the table below tells the same");
+    const world = svg.append("g").attr("class", "world");
+    world.append("g").attr("class", "links");
+    world.append("g").attr("class", "nodes");
+  }
+
+  function paintLinks(group, links) {
+    const link = group.selectAll("g.link").data(links, (one) => one.key).join((enter) => {
+      const added = enter.append("g").attr("class", "link");
+      added.append("path");
+      added.append("text").attr("text-anchor", "middle").attr("dy", "-0.45em");
+      added.append("title");
+      return added;
+    });
+    link.attr("class", (one) => `link ${linkLook(one).className ?? ""}`);
+    link.select("path").attr("d", (one) => one.path).attr("stroke-width", (one) => linkLook(one).widthPx);
+    link.select("text").attr("x", (one) => one.labelX).attr("y", (one) => one.labelY).text((one) => linkLook(one).label ?? "");
+    link.select("title").text((one) => linkLook(one).title ?? "");
+  }
+
+  function paintNodes(group, nodes) {
+    const node = group.selectAll("g.vertex").data(nodes, (one) => one.id).join((enter) => enter.append("g").attr("class", "vertex").call(shell));
+    node.classed("opened", (one) => one.opened).classed("holds-mark", (one) => one.vertex.tasks.some((id) => taskLook(id).mark));
+    node.select(".card").attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", (one) => one.height);
+    node.select(".handle").attr("aria-expanded", (one) => String(one.opened)).attr("aria-label", (one) => `${one.id}, ${one.vertex.tasks.length} tasks`);
+    node.select(".handle rect").attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", 30);
+    node.select(".name").attr("x", (one) => one.x + 12).attr("y", (one) => one.y + 20).text((one) => clipped(one.id, 13));
+    node.select(".role").attr("x", (one) => one.x + one.width - 12).attr("y", (one) => one.y + 20).text((one) => one.vertex.kind);
+    node.select(".hidden").attr("x", (one) => one.x + 12).attr("y", (one) => one.y + one.height - 10).text((one) => (one.hidden ? `and ${one.hidden} more, in the table` : ""));
+    paintTasks(node);
+  }
+
+  function shell(vertex) {
+    vertex.append("rect").attr("class", "card").attr("rx", 9);
+    const handle = vertex.append("g").attr("class", "handle").attr("role", "button").attr("tabindex", 0);
+    handle.append("rect").attr("rx", 9);
+    handle.append("text").attr("class", "name");
+    handle.append("text").attr("class", "role").attr("text-anchor", "end");
+    handle.append("title").text("Open or close this vertex");
+    handle.on("click", (event, one) => toggle(one)).on("keydown", (event, one) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      toggle(one);
+    });
+    vertex.append("g").attr("class", "tasks");
+    vertex.append("text").attr("class", "hidden");
+  }
+
+  function paintTasks(node) {
+    const task = node.select(".tasks").selectAll("a.task").data((one) => one.tasks.map((each) => ({ ...each, opened: one.opened })), (one) => one.id).join((enter) => {
+      const added = enter.append("a").attr("class", "task");
+      added.append("rect");
+      added.append("text").attr("class", "mark").attr("text-anchor", "middle");
+      added.append("text").attr("class", "id");
+      added.append("text").attr("class", "amount").attr("text-anchor", "end");
+      added.append("title");
+      return added.on("click", (event, one) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        onTask(one.id);
+      });
+    });
+    const square = (one) => ({ x: one.opened ? one.x + 11 : one.x, y: one.opened ? one.y + 4 : one.y, size: 16 });
+    task.attr("href", (one) => taskLook(one.id).href).attr("aria-label", (one) => taskLook(one.id).title).attr("aria-current", (one) => (one.id === chosen ? "true" : null));
+    task.attr("class", (one) => `task level-${taskLook(one.id).level} ${taskLook(one.id).className ?? ""} ${one.id === chosen ? "chosen" : ""}`);
+    task.select("rect").attr("rx", 4).attr("width", 16).attr("height", 16).attr("x", (one) => square(one).x).attr("y", (one) => square(one).y);
+    task.select(".mark").attr("x", (one) => square(one).x + 8).attr("y", (one) => square(one).y + 12).text((one) => taskLook(one.id).mark ?? "");
+    task.select(".id").attr("x", (one) => one.x + 34).attr("y", (one) => one.y + 16.5).text((one) => (one.opened ? one.id : ""));
+    task.select(".amount").attr("x", (one) => one.x + one.width - 10).attr("y", (one) => one.y + 16.5).text((one) => (one.opened ? (taskLook(one.id).amount ?? "") : ""));
+    task.select("title").text((one) => taskLook(one.id).title);
+  }
+
+  function toggle(one) {
+    if (!opened.delete(one.id)) opened.add(one.id);
+    onOpen();
+  }
+
+  chart.widthPx = (value) => (value === undefined ? widthPx : ((widthPx = value), chart));
+  chart.taskLook = (value) => (value === undefined ? taskLook : ((taskLook = value), chart));
+  chart.linkLook = (value) => (value === undefined ? linkLook : ((linkLook = value), chart));
+  chart.chosen = (value) => (value === undefined ? chosen : ((chosen = value), chart));
+  chart.onTask = (value) => ((onTask = value), chart);
+  chart.onOpen = (value) => ((onOpen = value), chart);
+  chart.open = (id) => (opened.add(id), chart);
+  return chart;
+}
+
+function clipped(text, most) {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}

@@ -1,0 +1,101 @@
+// A job's timeline: bands of epochs, checkpoints, failures with their recovery, lanes of attempts, curves.
+import { layoutTimeline } from "../layout/timeline.js";
+import { byteSize, count, duration, moment, plural } from "../state/format.js";
+import d3 from "../vendor/d3.js";
+
+const SIDE = 16;
+const TOP = 12;
+const STATES = { Running: "running", Failed: "down", Standby: "standby", WaitingConnections: "connections", WaitingDeterminants: "determinants", Replaying: "replaying" };
+
+export function timeline() {
+  let widthPx = 960;
+  let onTask = () => undefined;
+
+  function chart(selection) {
+    selection.each(function (job) {
+      const placed = layoutTimeline(job, { widthPx: widthPx - 2 * SIDE });
+      const svg = d3.select(this).selectAll("svg").data([placed]).join("svg").attr("class", "timeline-svg").attr("role", "img").attr("aria-label", labelOf(job));
+      svg.attr("width", widthPx).attr("height", placed.height + TOP);
+      svg.selectAll("*").remove();
+      const world = svg.append("g").attr("transform", `translate(${SIDE},${TOP})`);
+      paintRecoveries(world, placed);
+      paintEpochs(world, placed);
+      paintCurves(world, placed);
+      paintLanes(world, placed);
+      paintFailures(world, placed);
+      paintAxis(world, placed);
+    });
+  }
+
+  function paintEpochs(world, { epochs, checkpoints }) {
+    const band = world.append("g").attr("class", "epochs").selectAll("g").data(epochs).join("g");
+    band.append("rect").attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", (one) => one.height).attr("rx", 4);
+    band.append("text").attr("x", (one) => one.x + 9).attr("y", 17.5).text((one) => (one.labelled ? one.epoch : ""));
+    band.append("title").text((one) => `epoch ${one.epoch}, from ${moment(one.startUs)}: ${plural(one.determinants, "determinant", "determinants")}, ${byteSize(one.bytes)} in main logs`);
+    const mark = world.append("g").selectAll("path").data(checkpoints).join("path");
+    mark.attr("class", (one) => `checkpoint ${one.abortedUs != null ? "aborted" : one.completedUs == null ? "open" : ""}`);
+    mark.attr("d", (one) => `M${one.x},${one.y - 6}l6,6l-6,6l-6,-6z`).append("title").text(checkpointTitle);
+  }
+
+  function paintRecoveries(world, { failures, bottom }) {
+    world.append("g").selectAll("rect").data(failures.filter((one) => one.end > one.x)).join("rect").attr("class", "recovering")
+      .attr("x", (one) => one.x).attr("y", 30).attr("width", (one) => Math.max(2, one.end - one.x)).attr("height", bottom - 30);
+  }
+
+  function paintFailures(world, { failures, bottom, widthPx: width }) {
+    const failure = world.append("g").selectAll("a").data(failures).join("a").attr("class", "failure").attr("href", (one) => `?task=${encodeURIComponent(one.task)}`);
+    failure.append("line").attr("x1", (one) => one.x).attr("x2", (one) => one.x).attr("y1", 30).attr("y2", bottom);
+    const text = failure.append("text").attr("y", 43).text((one) => `${one.task} failed, ${moment(one.failedUs)}`);
+    text.attr("x", (one) => one.x + (one.x > width / 2 ? -7 : 7)).attr("text-anchor", (one) => (one.x > width / 2 ? "end" : "start"));
+    text.attr("opacity", (one, at) => (at === 0 || one.x - failures[at - 1].x > 170 ? 1 : 0));
+    failure.append("title").text((one) => `failure ${one.failure}: ${one.task} at ${moment(one.failedUs)}${one.runningUs == null ? "" : `, running again after ${duration(one.runningUs - one.failedUs)}`}`);
+    failure.on("click", (event, one) => {
+      event.preventDefault();
+      onTask(one.task);
+    });
+  }
+
+  function paintLanes(world, { lanes }) {
+    const lane = world.append("g").selectAll("g").data(lanes).join("g").attr("class", "lane");
+    lane.append("text").attr("class", "label").attr("x", 0).attr("y", (one) => one.labelY).text((one) => one.task);
+    const span = lane.selectAll("rect").data((one) => one.spans.map((each) => ({ ...each, task: one.task }))).join("rect");
+    span.attr("class", (one) => `span ${STATES[one.state] ?? "other"}`).attr("rx", 3);
+    span.attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", (one) => one.height);
+    span.append("title").text((one) => `${one.task}, attempt ${one.attempt ?? "?"}: ${one.state} from ${moment(one.startUs)} for ${duration(one.endUs - one.startUs)}`);
+  }
+
+  function paintCurves(world, { curves, widthPx: width }) {
+    const curve = world.append("g").selectAll("g").data(curves).join("g").attr("class", (one) => `curve ${one.unit === "us" ? "second" : "first"}`);
+    const points = (one) => one.places;
+    curve.append("path").attr("class", "area").attr("d", (one) => d3.area().x((p) => p[0]).y0(one.base).y1((p) => p[1])(points(one)));
+    curve.append("path").attr("class", "line").attr("d", (one) => d3.line()(points(one)));
+    curve.append("text").attr("class", "label").attr("y", (one) => one.y - 5).text((one) => one.name);
+    curve.append("text").attr("class", "label").attr("x", width).attr("y", (one) => one.y - 5).attr("text-anchor", "end")
+      .text((one) => `up to ${one.unit === "us" ? duration(one.most) : `${count(one.most)} ${one.unit}`}`);
+  }
+
+  function paintAxis(world, { ticks, bottom, widthPx: width }) {
+    const axis = world.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`);
+    axis.append("line").attr("x2", width);
+    const tick = axis.selectAll("g").data(ticks).join("g").attr("transform", (one) => `translate(${one.x},0)`);
+    tick.append("line").attr("y2", 4);
+    tick.append("text").attr("y", 17).attr("text-anchor", (one) => (one.x < 12 ? "start" : one.x > width - 24 ? "end" : "middle")).text((one) => (one.tUs ? duration(one.tUs) : "0"));
+  }
+
+  chart.widthPx = (value) => (value === undefined ? widthPx : ((widthPx = value), chart));
+  chart.onTask = (value) => ((onTask = value), chart);
+  return chart;
+}
+
+/** The states that lanes show, for the legend. */
+export const laneStates = Object.entries(STATES).map(([state, className]) => ({ state, className }));
+
+function checkpointTitle(one) {
+  const end = one.abortedUs != null ? `aborted at ${moment(one.abortedUs)}` : one.completedUs != null ? `completed at ${moment(one.completedUs)}` : "never completed";
+  const took = one.completedUs != null && one.triggeredUs != null ? `, after ${duration(one.completedUs - one.triggeredUs)}` : "";
+  return `checkpoint ${one.checkpoint}: triggered at ${moment(one.triggeredUs)}, ${end}${took}${one.ignoredBy ? `; ignored by ${plural(one.ignoredBy, "task", "tasks")}` : ""}`;
+}
+
+function labelOf({ epochs, failures, durationUs }) {
+  return `Timeline of ${duration(durationUs)}: ${plural(epochs.length, "epoch", "epochs")}, ${plural(failures.length, "failure", "failures")}`;
+}

@@ -1,0 +1,58 @@
+// Where the parts of a job's timeline stand: epochs, checkpoints, lanes of attempts with their recovery, curves.
+
+const ROW = { epochs: 26, gap: 14, lane: 26, curve: 62, axis: 24, label: 18 };
+
+export function layoutTimeline(job, { widthPx }) {
+  const x = scaleOf(job.durationUs, widthPx);
+  const parts = { x, widthPx, epochs: epochsOf(job, x), checkpoints: checkpointsOf(job, x) };
+  let y = ROW.epochs + ROW.gap;
+  parts.lanes = job.lanes.map((lane) => {
+    const placed = placeLane(lane, x, y + ROW.label);
+    y += ROW.label + ROW.lane + ROW.gap / 2;
+    return placed;
+  });
+  parts.curves = job.curves.map((curve) => {
+    const placed = placeCurve(curve, x, y + ROW.label);
+    y += ROW.label + ROW.curve + ROW.gap;
+    return placed;
+  });
+  parts.failures = job.failures.map((failure) => ({ ...failure, x: x(failure.failedUs), end: x(failure.runningUs ?? failure.failedUs) }));
+  return { ...parts, ticks: ticksOf(job.durationUs, widthPx).map((tUs) => ({ tUs, x: x(tUs) })), bottom: y, height: y + ROW.axis };
+}
+
+function scaleOf(durationUs, widthPx) {
+  const whole = Math.max(1, durationUs);
+  return (tUs) => (Math.min(Math.max(tUs, 0), whole) / whole) * widthPx;
+}
+
+function epochsOf(job, x) {
+  return job.epochs.map((epoch) => {
+    const [start, end] = [x(epoch.startUs), x(epoch.endUs)];
+    const width = Math.max(1, end - start - 2);
+    return { ...epoch, x: start, y: 0, width, height: ROW.epochs, labelled: width >= 7 * String(epoch.epoch).length + 14 };
+  });
+}
+
+function checkpointsOf(job, x) {
+  return job.checkpoints.map((one) => ({ ...one, x: x(one.completedUs ?? one.abortedUs ?? one.triggeredUs), y: ROW.epochs / 2 }));
+}
+
+function placeLane(lane, x, y) {
+  const spans = lane.spans.map((span) => ({ ...span, x: x(span.startUs), y, width: Math.max(1.5, x(span.endUs) - x(span.startUs)), height: ROW.lane - 8 }));
+  return { ...lane, y, labelY: y - 6, spans };
+}
+
+function placeCurve(curve, x, y) {
+  const most = Math.max(...curve.points.map((point) => point.value), 0);
+  const height = (value) => y + ROW.curve - (most ? (value / most) * (ROW.curve - 4) : 0);
+  return { ...curve, y, height: ROW.curve, most, base: y + ROW.curve, places: curve.points.map((point) => [x(point.tUs), height(point.value)]) };
+}
+
+/** Round times that leave at least 90 pixels between their labels. */
+export function ticksOf(durationUs, widthPx) {
+  const least = (durationUs * 90) / Math.max(1, widthPx);
+  if (!(least > 0)) return [0];
+  const power = 10 ** Math.floor(Math.log10(least));
+  const stepUs = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= least);
+  return Array.from({ length: Math.floor(durationUs / stepUs) + 1 }, (_, n) => n * stepUs);
+}

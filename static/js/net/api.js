@@ -1,0 +1,52 @@
+// Asking the server: JSON, parts of pages, and errors in the one sentence that the server gave.
+
+export class ServerError extends Error {
+  constructor(message, status, code) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export async function getJson(url, { signal } = {}) {
+  const response = await fetch(url, { headers: { Accept: "application/json" }, signal });
+  if (!response.ok) throw await errorOf(response);
+  return response.json();
+}
+
+export async function sendJson(method, url, body) {
+  const response = await fetch(url, {
+    method,
+    headers: { Accept: "application/json", "Content-Type": "application/json", "X-CSRFToken": csrfToken() },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (!response.ok) throw await errorOf(response);
+  return response.status === 204 ? undefined : response.json();
+}
+
+/** A part of a page as the server renders it: the nodes to put in place. Parsed without running anything. */
+export async function getPart(url, { signal } = {}) {
+  const response = await fetch(url, { headers: { Accept: "text/html" }, signal });
+  if (!response.ok || response.redirected) throw await errorOf(response);
+  const parsed = new DOMParser().parseFromString(await response.text(), "text/html");
+  return [...parsed.body.childNodes].map((node) => document.importNode(node, true));
+}
+
+export function csrfToken() {
+  return document.querySelector("[name=csrfmiddlewaretoken]")?.value ?? "";
+}
+
+async function errorOf(response) {
+  if (response.redirected) return new ServerError("You are no longer signed in. Reload the page to sign in again.", 401);
+  try {
+    return errorFrom(await response.json(), response.status);
+  } catch {
+    return errorFrom(undefined, response.status);
+  }
+}
+
+export function errorFrom(body, status) {
+  const given = body?.error;
+  const text = given?.message ?? `The server answered ${status || "nothing"}. Try again; if it stays, look at the server's log.`;
+  return new ServerError(text, status, given?.code);
+}

@@ -1,0 +1,29 @@
+// Steps of a replay from the server: ranges into the cache, each asked for once at a time; panels of single steps.
+import { getJson, getPart } from "./api.js";
+
+export function stepSource(replay, cache) {
+  const underWay = new Map();
+
+  /** Fetches a range unless it is under way already; resolves to how many steps are written. */
+  function fetchRange({ from, to }) {
+    const key = `${from}-${to}`;
+    if (!underWay.has(key)) {
+      const asked = getJson(`/api/v1/replays/${replay}/steps?from=${from}&to=${to}`).then((page) => {
+        cache.put(from, page.steps);
+        return page.written;
+      });
+      underWay.set(key, asked.finally(() => underWay.delete(key)));
+    }
+    return underWay.get(key);
+  }
+
+  return {
+    fetchRange,
+    written: () => getJson(`/api/v1/replays/${replay}/steps?from=0&to=0`).then((page) => page.written),
+    panels: (step, options) => getPart(`/replays/${replay}/?step=${step}&part=panels`, options),
+    outcome: (step) => getPart(`/replays/${replay}/?step=${step}&part=outcome`),
+    strip: () => getJson(`/replays/${replay}/strip/`),
+    find: (direction, step, where) =>
+      getJson(`/api/v1/replays/${replay}/find?${direction > 0 ? "after" : "before"}=${step}&where=${encodeURIComponent(JSON.stringify(where))}`),
+  };
+}

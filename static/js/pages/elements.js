@@ -1,0 +1,23 @@
+// Elements that pages share: data in JSON elements, and following the size of a picture's place.
+
+export function dataOf(id) {
+  const element = document.getElementById(id);
+  return element ? JSON.parse(element.textContent) : undefined;
+}
+
+/** Paints once now and again whenever one of the places changes its width; once a frame at most. */
+export function onResize(places, paint) {
+  const widths = new Map();
+  let asked = false;
+  const observer = new ResizeObserver((entries) => {
+    const changed = entries.filter(({ target, contentRect }) => widths.get(target) !== contentRect.width);
+    changed.forEach(({ target, contentRect }) => widths.set(target, contentRect.width));
+    if (!changed.length || asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      paint();
+    });
+  });
+  places.filter(Boolean).forEach((place) => observer.observe(place));
+}

@@ -1,0 +1,116 @@
+// The first page: drops and picks become resumable uploads; rows follow their jobs live.
+import { getPart } from "../net/api.js";
+import { upload } from "../net/upload.js";
+import { after, waiting } from "../state/uploads.js";
+import { followProgress } from "./progress.js";
+
+const AT_ONCE = 2;
+const drop = document.getElementById("drop");
+const picker = document.getElementById("bundles");
+const list = document.getElementById("uploads");
+const rows = document.getElementById("job-rows");
+const queue = [];
+let sending = 0;
+let following = [];
+
+document.getElementById("choose").addEventListener("click", () => picker.click());
+picker.addEventListener("change", () => {
+  take([...picker.files]);
+  picker.value = "";
+});
+drop.addEventListener("submit", (event) => event.preventDefault());
+
+// The whole page takes a drop; the zone only shows where.
+for (const type of ["dragenter", "dragover"]) {
+  document.addEventListener(type, (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    drop.classList.add("over");
+  });
+}
+document.addEventListener("dragleave", (event) => {
+  if (!event.relatedTarget) drop.classList.remove("over");
+});
+document.addEventListener("drop", (event) => {
+  if (!event.dataTransfer?.files.length) return;
+  event.preventDefault();
+  drop.classList.remove("over");
+  take([...event.dataTransfer.files]);
+});
+
+function take(files) {
+  for (const file of files) queue.push({ file, view: waiting(file.name, file.size), element: card() });
+  for (const item of queue) paint(item);
+  sendNext();
+}
+
+function sendNext() {
+  while (sending < AT_ONCE && queue.length) {
+    sending += 1;
+    const item = queue.shift();
+    send(item).finally(() => {
+      sending -= 1;
+      sendNext();
+    });
+  }
+}
+
+async function send(item) {
+  const tell = (event) => {
+    item.view = after(item.view, event);
+    paint(item);
+  };
+  try {
+    const job = await upload(item.file, tell);
+    tell({ type: "accepted", job: job.id, repeated: job.repeated });
+    await refresh();
+  } catch (fault) {
+    tell({ type: "refused", why: fault.message });
+  }
+}
+
+function card() {
+  const element = document.createElement("li");
+  element.append(made("span", "name"), made("span", "text small soft"), made("progress"));
+  list.append(element);
+  return element;
+}
+
+function made(tag, className = "") {
+  const element = document.createElement(tag);
+  element.className = className;
+  return element;
+}
+
+function paint({ element, view }) {
+  element.className = `upload ${view.phase}`;
+  const name = element.querySelector(".name");
+  name.replaceChildren(view.job ? linkTo(view) : view.name);
+  element.querySelector(".text").textContent = view.text;
+  const bar = element.querySelector("progress");
+  bar.setAttribute("aria-label", `Upload of ${view.name}`);
+  bar.hidden = view.phase === "refused" || view.phase === "accepted";
+  bar.max = Math.max(1, view.size);
+  bar.value = view.sent;
+}
+
+function linkTo(view) {
+  const link = document.createElement("a");
+  link.href = `/jobs/${view.job}/`;
+  link.textContent = view.name;
+  return link;
+}
+
+async function refresh() {
+  const here = new URL(location.href);
+  here.searchParams.set("part", "rows");
+  rows.replaceChildren(...(await getPart(here)));
+  follow();
+}
+
+function follow() {
+  following.forEach((stop) => stop());
+  following = followProgress(rows, () => refresh());
+}
+
+follow();

@@ -1,0 +1,202 @@
+// The replay page: moves over steps. What is at hand shows at once, panels follow, the address holds the step.
+import { strip } from "../charts/strip.js";
+import { stepSource } from "../net/steps.js";
+import { addressWith, clampStep, numberIn, stepAsked } from "../state/cursor.js";
+import { StepCache } from "../state/steps.js";
+import { dataOf, onResize } from "./elements.js";
+import { bindKeys, copyLink, notice, toast } from "./frame.js";
+import { followProgress } from "./progress.js";
+import { putPanels, showRow, showSteering } from "./step_view.js";
+
+const PANELS_AFTER_MS = 40;
+const ADDRESS_AFTER_MS = 150;
+const PANELS_KEPT = 64;
+
+const page = document.getElementById("replay");
+const place = document.getElementById("panels");
+const cache = new StepCache();
+const source = stepSource(page.dataset.replay, cache);
+const kinds = new Map((dataOf("step-kinds") ?? []).map((kind) => [kind.name, kind]));
+const panels = new Map();
+const picture = place && strip(document.getElementById("strip"));
+let step = Number(page.dataset.step);
+let last = Number(page.dataset.last);
+let pending = page.dataset.pending === "yes";
+let direction = 1;
+let panelTimer;
+let addressTimer;
+let asking;
+
+/** Shows a step. Walking replaces the address, jumping adds to the history, so that back leads to where one jumped from. */
+function go(to, { jump = false, remember = true } = {}) {
+  const next = clampStep(to, last);
+  direction = next < step ? -1 : 1;
+  if (remember && jump && next !== step) {
+    flushAddress();
+    history.pushState(null, "", addressWith(location.href, { step: next }));
+  }
+  step = next;
+  show();
+  if (remember && !jump) rememberSoon();
+}
+
+function show() {
+  page.dataset.step = step;
+  showSteering(step, last);
+  showRow(cache.at(step), kinds);
+  picture.step(step);
+  const slider = document.getElementById("strip");
+  slider.setAttribute("aria-valuenow", step);
+  slider.setAttribute("aria-valuetext", `step ${step} of ${last}`);
+  for (const range of cache.wanted(step, direction, last)) source.fetchRange(range).then(() => showRow(cache.at(step), kinds), () => undefined);
+  const kept = panels.get(step);
+  clearTimeout(panelTimer);
+  if (kept) place_(kept);
+  else panelTimer = setTimeout(fetchPanels, PANELS_AFTER_MS);
+}
+
+function place_(nodes) {
+  putPanels(place, nodes.map((node) => node.cloneNode(true)));
+  panelTimer = setTimeout(() => prefetch(step + direction), PANELS_AFTER_MS);
+}
+
+async function fetchPanels() {
+  asking?.abort();
+  asking = new AbortController();
+  const wanted = step;
+  try {
+    const nodes = await source.panels(wanted, { signal: asking.signal });
+    keep(wanted, nodes);
+    if (wanted === step) place_(nodes);
+  } catch (fault) {
+    if (fault.name !== "AbortError") notice(fault.message);
+  }
+}
+
+// While a replay is still being written its totals change, so nothing of it is kept.
+function keep(at, nodes) {
+  if (pending) return;
+  panels.set(at, nodes);
+  if (panels.size > PANELS_KEPT) panels.delete(panels.keys().next().value);
+}
+
+function prefetch(at) {
+  if (pending || at < 0 || at > last || panels.has(at)) return;
+  source.panels(at).then((nodes) => keep(at, nodes), () => undefined);
+}
+
+function rememberSoon() {
+  clearTimeout(addressTimer);
+  addressTimer = setTimeout(flushAddress, ADDRESS_AFTER_MS);
+}
+
+function flushAddress() {
+  clearTimeout(addressTimer);
+  history.replaceState(null, "", addressWith(location.href, { step: Number(page.dataset.step) }));
+}
+
+function copyHere() {
+  flushAddress();
+  copyLink();
+}
+
+async function nextOfKind(towards) {
+  const kind = cache.at(step)?.kind;
+  if (!kind) return;
+  const found = await source.find(towards, step, { kind });
+  if (found.step) go(found.step.step, { jump: true });
+  else toast(`There is no ${kind} ${towards > 0 ? "after" : "before"} this step.`);
+}
+
+function along(name, missing) {
+  const to = document.getElementById("why")?.dataset[name];
+  if (to) go(Number(to), { jump: true });
+  else toast(missing);
+}
+
+function stateBegin() {
+  const first = document.querySelector(".diagram .current")?.dataset.first;
+  if (first) go(Number(first), { jump: true });
+}
+
+async function refreshStrip() {
+  picture.data(await source.strip());
+  picture.step(step);
+}
+
+async function ended() {
+  pending = false;
+  panels.clear();
+  const fresh = new URL(location.href);
+  if (!place) return location.reload();
+  const [nodes] = await Promise.all([source.outcome(step), refreshStrip()]);
+  document.getElementById("outcome").replaceWith(...nodes);
+  await fetchPanels();
+  const verdict = await fetch(fresh).then((response) => response.text());
+  const parsed = new DOMParser().parseFromString(verdict, "text/html");
+  document.getElementById("verdict").replaceWith(document.importNode(parsed.getElementById("verdict"), true));
+  last = Number(parsed.getElementById("replay").dataset.last);
+  show();
+}
+
+async function grown() {
+  if (!place) return location.reload();
+  last = Math.max(last, (await source.written()) - 1);
+  showSteering(step, last);
+  await refreshStrip();
+}
+
+function begin() {
+  const slider = document.getElementById("strip");
+  onResize([slider], picture.resize);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", picture.resize);
+  refreshStrip().catch((fault) => notice(fault.message));
+  const drag = (event) => event.buttons & 1 && go(picture.stepAt(event));
+  slider.addEventListener("pointerdown", (event) => {
+    slider.setPointerCapture(event.pointerId);
+    go(picture.stepAt(event), { jump: true });
+  });
+  slider.addEventListener("pointermove", drag);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[data-step], #back, #forward, #last-step");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const to = { back: step - 1, forward: step + 1, "last-step": last }[link.id] ?? Number(link.dataset.step);
+    go(to, { jump: !["back", "forward"].includes(link.id) });
+  });
+  document.getElementById("go").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const field = document.getElementById("step-field");
+    const to = stepAsked(field.value, step, last);
+    field.blur();
+    if (to === undefined) toast("A step is a whole number, or +10 and -10 from here.");
+    go(to ?? step, { jump: true });
+  });
+  window.addEventListener("popstate", () => go(numberIn(location.href, "step") ?? 0, { remember: false }));
+  show();
+}
+
+bindKeys([
+  { keys: ["n", "→"], what: "step", run: () => go(step + 1) },
+  { keys: ["N", "←"], what: "step back", run: () => go(step - 1) },
+  { keys: ["Home"], what: "first step", run: () => go(0, { jump: true }) },
+  { keys: ["End"], what: "last step", run: () => go(last, { jump: true }) },
+  { keys: ["PageDown"], what: "100 steps on", run: () => go(step + 100) },
+  { keys: ["PageUp"], what: "100 steps back", run: () => go(step - 100) },
+  { keys: ["."], what: "next step of this kind", run: () => nextOfKind(1) },
+  { keys: [","], what: "step of this kind before", run: () => nextOfKind(-1) },
+  { keys: ["["], what: "the cause of this step", run: () => along("cause", "No step caused this one.") },
+  { keys: ["]"], what: "what this step caused", run: () => along("effect", "No step names this one as its cause.") },
+  { keys: ["u"], what: "where this state began", run: stateBegin },
+  { keys: ["g"], what: "go to a step", run: () => document.getElementById("step-field")?.select() },
+  { keys: ["y"], what: "copy the link to this step", run: copyHere },
+].map((binding) => (place ? binding : { ...binding, run: () => undefined })));
+
+let grownAt = 0;
+followProgress(document, () => ended().catch((fault) => notice(fault.message)));
+page.addEventListener("progressed", (event) => {
+  if (event.detail.status !== "running" || performance.now() - grownAt < 1500) return;
+  grownAt = performance.now();
+  grown().catch(() => undefined);
+});
+if (place) begin();

@@ -1,0 +1,55 @@
+// What of a step can be shown at once from its row: the sentence, the state, where it stands. Panels follow.
+import { count, moment } from "../state/format.js";
+
+/** Shows a row; kinds are those of the page, by name. */
+export function showRow(row, kinds) {
+  const shown = document.getElementById("now");
+  if (!shown || !row) return;
+  shown.dataset.shown = row.step;
+  document.getElementById("sentence-text").textContent = row.text ?? "";
+  document.getElementById("sentence-kind").replaceChildren(glyph(row.kind, kinds));
+  const facts = [row.kind, row.actor, row.epoch != null && `epoch ${count(row.epoch)}`, row.record_count != null && `record ${count(row.record_count)}`,
+    row.t_us != null && `at ${moment(row.t_us)}`, row.log && `${row.log}${row.log_offset != null ? ` byte ${count(row.log_offset)}` : ""}`];
+  document.getElementById("where").replaceChildren(...facts.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: text })));
+  for (const item of shown.querySelectorAll(".diagram li")) showState(item, row);
+}
+
+function showState(item, row) {
+  const current = item.dataset.state === row.state;
+  const first = item.dataset.first === "" ? undefined : Number(item.dataset.first);
+  item.className = current ? "current" : first === undefined ? "never" : first > row.step ? "to-come" : "";
+  if (current) item.setAttribute("aria-current", "step");
+  else item.removeAttribute("aria-current");
+}
+
+function glyph(name, kinds) {
+  const kind = kinds.get(name) ?? { letter: "?", shape: "square", colour: "step-state", meaning: name };
+  const shown = document.createElement("span");
+  shown.className = `kind ${kind.colour} ${kind.shape}`;
+  shown.title = `${name}: ${kind.meaning}`;
+  shown.append(Object.assign(document.createElement("span"), { textContent: kind.letter, ariaHidden: "true" }));
+  shown.append(Object.assign(document.createElement("span"), { textContent: name, className: "visually-hidden" }));
+  return shown;
+}
+
+/** The links and the field in the header, which must be right even when somebody opens one in a new window. */
+export function showSteering(step, last) {
+  const link = (id, to) => document.getElementById(id)?.setAttribute("href", `?step=${to}`);
+  link("back", Math.max(0, step - 1));
+  link("forward", Math.min(last, step + 1));
+  link("last-step", last);
+  const field = document.getElementById("step-field");
+  if (field && document.activeElement !== field) field.value = count(step);
+  document.getElementById("last").textContent = count(last);
+  document.getElementById("back").setAttribute("aria-disabled", String(step === 0));
+  document.getElementById("forward").setAttribute("aria-disabled", String(step === last));
+}
+
+/** Puts panels in place and keeps the focus on the same link, if it still is there. */
+export function putPanels(place, nodes) {
+  const focused = place.contains(document.activeElement) ? document.activeElement.getAttribute("href") : undefined;
+  const open = [...place.querySelectorAll("details[open]")].length > 0;
+  place.replaceChildren(...nodes);
+  if (open) for (const details of place.querySelectorAll("details")) details.open = true;
+  if (focused) place.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+}
