@@ -2,39 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
+from replay.bundle.container import Container, Readable
 from replay.bundle.folder import Folder
 from replay.bundle.limits import Limits
-from replay.bundle.streams import GzipStream, PlainStream, Readable, ZstdStream
+from replay.bundle.streams import GzipStream, PlainStream, ZstdStream
 from replay.bundle.tar_archive import TarArchive, looks_like_tar
 from replay.bundle.zip_archive import ZipArchive
 from replay.errors import BundleError
 
-__all__ = ["Container", "Limits", "open_container"]
+__all__ = ["Container", "Limits", "Readable", "open_container"]
 
 _AGE_MAGICS = (b"age-encryption.org/v1", b"-----BEGIN AGE ENCRYPTED FILE-----")
 _ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 _GZIP_MAGIC = b"\x1f\x8b"
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_MAGICS = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + i]) + b"\x2a\x4d\x18" for i in range(16)))
 _HEAD_BYTES = 512
 _NOT_A_BUNDLE = "A bundle is a directory, or that in one .zip, .tar, .tar.gz or .tar.zst"
-
-
-class Container(Protocol):
-    """Members in the order in which they come. Each stream is read before the next member is asked for."""
-
-    kind: str
-
-    def members(self) -> Iterator[tuple[str, int, Readable]]:
-        """Every file as (name, size, stream); raises `BundleError` at the first fault."""
-        ...
-
-    def close(self) -> None:
-        """Lets go of the file."""
-        ...
 
 
 def open_container(path: Path | str, limits: Limits | None = None) -> Container:
@@ -62,7 +48,7 @@ def _container_of(file: BinaryIO, name: str, limits: Limits) -> Container:
         return ZipArchive(file, limits, path=name)
     if head.startswith(_GZIP_MAGIC):
         return TarArchive(GzipStream(file, path=name), limits, kind="tar.gz", path=name)
-    if head.startswith(_ZSTD_MAGIC):
+    if head.startswith(_ZSTD_MAGICS):
         return TarArchive(ZstdStream(file, path=name), limits, kind="tar.zst", path=name)
     if looks_like_tar(head):
         return TarArchive(PlainStream(file), limits, kind="tar", path=name)

@@ -49,7 +49,9 @@ def manifest_digest(data: bytes) -> bytes:
     try:
         manifest: Any = read_json(data)
     except ValueError as fault:
-        raise BundleError(f"the manifest is not JSON: {fault}", path="job.json") from None
+        raise BundleError(
+            f"the manifest is not JSON: {fault}", path="job.json", remedy="Record the job again, or repair the file"
+        ) from None
     if isinstance(manifest, dict) and isinstance(manifest.get("job"), dict):
         manifest = {**manifest, "job": {**manifest["job"], "recorded_at": ""}}
     return hashlib.sha256(json_bytes(manifest)).digest()

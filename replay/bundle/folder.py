@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from replay.bundle.container import Container, Readable
 from replay.bundle.limits import Limits
 from replay.bundle.names import NameBook, refusal
-from replay.bundle.streams import Readable
-from replay.errors import BundleError
+from replay.errors import BundleError, printable
 
 
-class Folder:
+class Folder(Container):
     """Walks the tree in the order of names; follows no link."""
 
     kind = "dir"
@@ -44,9 +44,7 @@ class Folder:
         while waiting:
             folder = waiting.pop()
             folders = []
-            with os.scandir(folder) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
-            for entry in entries:
+            for entry in self._entries(folder):
                 raw = entry.path[root_bytes:]
                 if entry.is_symlink():
                     raise refusal(raw, "the member is a link")
@@ -58,6 +56,16 @@ class Folder:
                 else:
                     raise refusal(raw, "the member is neither a file nor a folder")
             waiting.extend(reversed(folders))
+
+    def _entries(self, folder: bytes) -> list[os.DirEntry[bytes]]:
+        try:
+            with os.scandir(folder) as found:
+                return sorted(found, key=lambda entry: entry.name)
+        except OSError as fault:
+            shown = printable(os.fsdecode(folder))
+            raise BundleError(
+                f"the folder cannot be read: {fault.strerror}", path=shown, remedy="Look at its rights"
+            ) from fault
 
     def open(self, name: str) -> BinaryIO:
         """The member's bytes; a link that took its place meanwhile is refused."""

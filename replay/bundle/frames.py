@@ -112,6 +112,7 @@ def read_buffers(source: bytes | BinaryIO, *, epoch: int, path: str | None = Non
     """Every frame of a `.buf` member with its offset; a cut frame is a `CorruptMember`."""
     for offset, head, payload in _frames(source, _BUFFER, "buffer", path):
         seq, t_us, flags, main_epoch, main_offset, _ = head
+        _check_flags(flags, IS_EVENT | HELD_BACK, "buffer", path, offset)
         yield offset, BufferFrame(seq, t_us, flags, epoch, main_epoch, main_offset, payload)
 
 
@@ -119,6 +120,7 @@ def read_sendings(source: bytes | BinaryIO, *, path: str | None = None) -> Itera
     """Every frame of a `.dlt` member with its offset; a cut frame is a `CorruptMember`."""
     for offset, head, payload in _frames(source, _SENDING, "sending", path):
         seq, t_us, receiver_attempt, sending, flags, _ = head
+        _check_flags(flags, FROM_IN_FLIGHT, "sending", path, offset)
         yield offset, SendingFrame(seq, t_us, receiver_attempt, sending, flags, payload)
 
 
@@ -142,6 +144,12 @@ def _frames(
             raise CorruptMember(why, path=path, offset=offset, remedy=_REMEDY)
         yield offset, head, stream.read(length)
         offset += form.size + length
+
+
+def _check_flags(flags: int, known: int, what: str, path: str | None, offset: int) -> None:
+    if flags & ~known:
+        why = f"the {what} frame has flags {flags:#04x}, of which only {known:#04x} are known"
+        raise CorruptMember(why, path=path, offset=offset, remedy=_REMEDY)
 
 
 def _opened(source: bytes | BinaryIO) -> tuple[BinaryIO, int]:

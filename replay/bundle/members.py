@@ -69,6 +69,14 @@ def parse_member(name: str) -> MemberName:
     return MemberName("unknown", name)
 
 
+_ALMOST = re.compile(r"tasks/[^/]+/[^/]+/(?:main|out-[^/]*|sent-[^/]*|received-[^/]*|world)/[^/]+\.(?:det|buf|dlt|rcv)")
+
+
+def looks_like_task_member(name: str) -> bool:
+    """Whether an unknown name is so near to a log's or a channel's that ignoring it in silence would be wrong."""
+    return _ALMOST.fullmatch(name) is not None
+
+
 _SUFFIXES = {"main": "det", "out": "det", "received": "rcv", "state": "json", "source": "ndjson", "sink": "ndjson"}
 
 

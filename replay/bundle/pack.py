@@ -11,15 +11,15 @@ import tempfile
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from replay.bundle.containers import Container
+from replay.bundle.container import Container, Readable
 from replay.bundle.content import content_id_of, manifest_digest
 from replay.bundle.limits import Limits
 from replay.bundle.members import MANIFEST
-from replay.bundle.streams import Readable
 from replay.errors import BundleError, ReplayError
 
 PACK_MAGIC = b"CLPACK1\n"
@@ -49,21 +49,29 @@ def write_pack(
     `progress` is told how many bytes were unpacked so far; what it raises ends the packing.
     """
     out = Path(out)
-    handle, part = tempfile.mkstemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent)
-    try:
-        with os.fdopen(handle, "w+b") as file:
-            summary = pack_into(container, file, limits or Limits(), progress)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, out)
-    except BaseException as fault:
-        os.unlink(part)
-        if isinstance(fault, OSError):
-            raise ReplayError(
-                f"the bundle could not be stored: {fault.strerror}", path=out.name, remedy="Make room and try again"
-            ) from fault
-        raise
+    with storing(out.name):
+        handle, part = tempfile.mkstemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent)
+        try:
+            with os.fdopen(handle, "w+b") as file:
+                summary = pack_into(container, file, limits or Limits(), progress)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, out)
+        except BaseException:
+            os.unlink(part)
+            raise
     return summary
+
+
+@contextmanager
+def storing(path: str) -> Iterator[None]:
+    """Says in one sentence why a bundle could not be written."""
+    try:
+        yield
+    except OSError as fault:
+        raise ReplayError(
+            f"the bundle could not be stored: {fault.strerror or fault}", path=path, remedy="Make room and try again"
+        ) from fault
 
 
 def pack_into(
@@ -83,9 +91,10 @@ def pack_into(
             progress(total)
     if MANIFEST not in index.names:
         raise missing_manifest(index.names)
-    content_id = content_id_of(index.digests())
-    index.write(file, total)
-    return PackSummary(content_id, len(index.names), total - len(PACK_MAGIC))
+    ordered = sorted(index.names)
+    content_id = content_id_of((name, index.digest(name)) for name in ordered)
+    index.write(file, total, ordered, bytes.fromhex(content_id))
+    return PackSummary(content_id, len(ordered), total - len(PACK_MAGIC))
 
 
 def _copy(name: str, stream: Readable, file: IO[bytes], limits: Limits) -> tuple[int, bytes]:
@@ -133,23 +142,18 @@ class _IndexBuilder:
         self._sizes.append(size)
         self._digests += digest
 
-    def digests(self) -> Iterator[tuple[str, bytes]]:
-        for name in sorted(self.names):
-            yield name, self._digest(self.names[name])
-
-    def _digest(self, i: int) -> bytes:
+    def digest(self, name: str) -> bytes:
+        i = self.names[name]
         return bytes(self._digests[32 * i : 32 * i + 32])
 
-    def write(self, file: IO[bytes], begin: int) -> None:
-        ordered = sorted(self.names)
+    def write(self, file: IO[bytes], begin: int, ordered: list[str], content_id: bytes) -> None:
         at = begin
         for name in ordered:
             file.write(name.encode())
         for name in ordered:
             i, length = self.names[name], len(name.encode())
-            file.write(_ROW.pack(at, length, self._offsets[i], self._sizes[i], self._digest(i)))
+            file.write(_ROW.pack(at, length, self._offsets[i], self._sizes[i], self.digest(name)))
             at += length
-        content_id = bytes.fromhex(content_id_of(self.digests()))
         file.write(_TAIL.pack(begin, at, len(ordered), content_id, PACK_MAGIC))
 
 
@@ -161,18 +165,19 @@ class Pack:
         self.path = str(path) if isinstance(path, (str, Path)) else "pack"
         try:
             self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-            tail: tuple[int, int, int, bytes, bytes] = _TAIL.unpack_from(self._map, len(self._map) - _TAIL.size)
+            self._read_tail()
         except (ValueError, struct.error):
-            raise self._damaged() from None
+            self._file.close()
+            raise BundleError("the stored bundle is damaged", path=self.path, remedy="Upload it again") from None
+
+    def _read_tail(self) -> None:
+        tail: tuple[int, int, int, bytes, bytes] = _TAIL.unpack_from(self._map, len(self._map) - _TAIL.size)
         self._names_at, self._rows_at, self._count, content_id, magic = tail
         rows_end = self._rows_at + self._count * _ROW.size
         if magic != PACK_MAGIC or not self._names_at <= self._rows_at or rows_end + _TAIL.size != len(self._map):
-            raise self._damaged()
+            raise ValueError("the tail contradicts the file")
         self.content_id = content_id.hex()
         self._names = _Names(self._map, self._rows_at, self._count)
-
-    def _damaged(self) -> BundleError:
-        return BundleError("the stored bundle is damaged", path=self.path, remedy="Upload it again")
 
     def __len__(self) -> int:
         return self._count

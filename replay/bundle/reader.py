@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
-from replay.bundle.containers import open_container
+from replay.bundle.containers import Container, open_container
 from replay.bundle.content import content_id
 from replay.bundle.folder_members import FolderMembers
 from replay.bundle.frames import BufferFrame, ReceiptFrame, SendingFrame, read_buffers, read_receipts, read_sendings
 from replay.bundle.limits import Limits
 from replay.bundle.lines import read_events, read_lines, read_object
-from replay.bundle.members import EVENTS, MANIFEST, MemberName, member_name, parse_member
-from replay.bundle.pack import PACK_MAGIC, Pack, missing_manifest, pack_into
+from replay.bundle.members import EVENTS, MANIFEST, MemberName, looks_like_task_member, member_name, parse_member
+from replay.bundle.pack import PACK_MAGIC, Pack, missing_manifest, pack_into, storing
 from replay.log.codec import decode_all
 from replay.log.deltas import LogIds
 from replay.log.determinants import Determinant
@@ -68,17 +68,21 @@ def open_bundle(path: Path | str, limits: Limits | None = None) -> Bundle:
         return Bundle(FolderMembers(path, limits), limits)
     if _is_pack(path):
         return Bundle(Pack(path), limits)
-    container = open_container(path, limits)
-    file = tempfile.TemporaryFile(prefix="clonoscope-")  # noqa: SIM115 - the pack owns it
-    try:
-        pack_into(container, file, limits)
-        file.flush()
-        return Bundle(Pack(cast(BinaryIO, file)), limits)
-    except BaseException:
-        file.close()
-        raise
-    finally:
-        container.close()
+    with open_container(path, limits) as container:
+        return Bundle(_temporary_pack(container, limits), limits)
+
+
+def _temporary_pack(container: Container, limits: Limits) -> Pack:
+    """A pack that has no name, so that nothing of it is left however this process ends."""
+    with storing(tempfile.gettempdir()):
+        file = tempfile.TemporaryFile(prefix="clonoscope-")  # noqa: SIM115 - the pack owns it
+        try:
+            pack_into(container, file, limits)
+            file.flush()
+            return Pack(cast(BinaryIO, file))
+        except BaseException:
+            file.close()
+            raise
 
 
 def _is_pack(path: Path) -> bool:
@@ -202,7 +206,9 @@ class Bundle:
         return [one for one in rejects if one is not None]
 
     def _reject(self, member: MemberName) -> Reject | None:
-        if member.kind == "unknown" or member.task is None:
+        if member.kind == "unknown" and looks_like_task_member(member.name):
+            return Reject(member.name, None, "the name holds a number that is not plain decimal, or too large")
+        if member.task is None:
             return None
         if member.task not in self.graph:
             return Reject(member.name, None, f"the manifest lists no task {member.task}")

@@ -11,16 +11,9 @@ from replay.errors import BundleError
 CHUNK_BYTES = 1 << 16
 _TRUNCATED = "Copy the file again: its end is missing"
 _DAMAGED = "Copy the file again: it was damaged"
-_ZSTD_FEED_BYTES = 1 << 10
+# One such piece unpacks to 8 MiB at the very most.
+_ZSTD_FEED_BYTES = 1 << 8
 _ZSTD_WINDOW_BYTES = 1 << 27
-
-
-class Readable(Protocol):
-    """What a member's stream can do."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """At most `size` bytes; none at the end."""
-        ...
 
 
 class PackedStream(Protocol):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from replay.bundle.container import Container, Readable
 from replay.bundle.limits import Limits
 from replay.bundle.names import NameBook, refusal
-from replay.bundle.streams import PackedStream, Readable
+from replay.bundle.streams import PackedStream
 from replay.errors import BundleError
 
 BLOCK_BYTES = 512
@@ -53,7 +54,7 @@ class _Override:
     size: int | None = None
 
 
-class TarArchive:
+class TarArchive(Container):
     """The members of a tar, however it is compressed."""
 
     def __init__(self, stream: PackedStream, limits: Limits, *, kind: str, path: str):

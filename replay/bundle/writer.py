@@ -11,6 +11,7 @@ from types import TracebackType
 from replay.bundle.archive_writers import write_archive
 from replay.bundle.members import MANIFEST
 from replay.bundle.names import name_fault
+from replay.bundle.pack import storing
 from replay.errors import ReplayError, check
 from replay.model import Manifest
 
@@ -28,12 +29,17 @@ class BundleWriter:
         if not self.out.parent.is_dir():
             raise ReplayError("its folder does not exist", path=str(self.out), remedy="Make the folder first")
         self._suffix = next((one for one in SUFFIXES[::-1] if self.out.name.endswith(one)), "")
-        self._stage = Path(tempfile.mkdtemp(prefix=f".{self.out.name}.", suffix=".part", dir=self.out.parent))
+        with storing(str(self.out)):
+            self._stage = self._staged()
         self._tree = self._stage / "tree"
-        self._tree.mkdir()
         self._held: dict[str, bytearray] = {}
         self._held_bytes = 0
         self._open = True
+
+    def _staged(self) -> Path:
+        stage = Path(tempfile.mkdtemp(prefix=f".{self.out.name}.", suffix=".part", dir=self.out.parent))
+        (stage / "tree").mkdir()
+        return stage
 
     def append(self, name: str, data: bytes) -> None:
         """Appends to a member, which begins to exist with its first append, be it empty."""
@@ -45,17 +51,18 @@ class BundleWriter:
         self._held[name] += data
         self._held_bytes += len(data)
         if self._held_bytes > _HELD_BYTES:
-            self._flush()
+            with storing(str(self.out)):
+                self._flush()
 
     def close(self, manifest: Manifest) -> Path:
         """Writes the manifest and publishes the bundle under its name, by one rename."""
-        self.append(MANIFEST, manifest.to_bytes())
-        self._flush()
-        self._open = False
         try:
-            self._publish()
+            with storing(str(self.out)):
+                self.append(MANIFEST, manifest.to_bytes())
+                self._flush()
+                self._publish()
         finally:
-            shutil.rmtree(self._stage, ignore_errors=True)
+            self.abort()
         return self.out
 
     def abort(self) -> None:
@@ -80,6 +87,8 @@ class BundleWriter:
             return
         archive = self._stage / "archive"
         write_archive(self._tree, archive, self._suffix)
+        with open(archive, "rb") as written:
+            os.fsync(written.fileno())
         os.replace(archive, self.out)
 
     def _flush(self) -> None:

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import BinaryIO
 
+from replay.bundle.container import Container, Readable
 from replay.bundle.limits import Limits
 from replay.bundle.names import NameBook, refusal
-from replay.bundle.streams import CHUNK_BYTES, Readable
+from replay.bundle.streams import CHUNK_BYTES
 from replay.errors import BundleError
 
 _END = struct.Struct("<4s4H2IH")
@@ -50,7 +51,7 @@ class _Entry:
         return self.raw_name.endswith(b"/")
 
 
-class ZipArchive:
+class ZipArchive(Container):
     """The members of a zip, in the order of their places in the file."""
 
     kind = "zip"

@@ -49,7 +49,10 @@ class Fields:
         return found
 
     def text(self, key: str, default: Any = _ABSENT) -> str:
-        return str(self.get(key, str, default))
+        found = str(self.get(key, str, default))
+        if "\0" in found:
+            raise self.fault(f"{self.name(key)} has a NUL character")
+        return found
 
     def integer(self, key: str, allowed: range, default: Any = _ABSENT) -> int:
         found = self.get(key, int, default)

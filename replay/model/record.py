@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,20 @@ def json_bytes(value: Any) -> bytes:
 def read_json(data: bytes) -> Any:
     """JSON from a hostile file: any fault (depth, huge number, NaN, encoding) is one ValueError."""
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
+        value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
+        if b"\\u" in data:
+            # An escape may name half a character, which no UTF-8 holds.
+            json_bytes(value)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:20]} is too large a number")
+    return number
 
 
 def _refuse_constant(name: str) -> Any:
