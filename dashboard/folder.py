@@ -37,8 +37,7 @@ class FolderInUse(Exception):
         super().__init__(f"The data folder {data} {holder}. Stop that first, or choose another folder with --data.")
 
 
-def prepare() -> None:
-    """Makes the folders and keeps this process's secret key, unless there is one already."""
+def prepare_folders() -> None:
     for path in (
         settings.DATA,
         settings.DATA / "logs" / "jobs",
@@ -48,6 +47,11 @@ def prepare() -> None:
     ):
         path.mkdir(parents=True, exist_ok=True)
     os.chmod(settings.DATA, 0o700)
+
+
+def prepare() -> None:
+    """Makes the folders and keeps this process's secret key, unless there is one already."""
+    prepare_folders()
     if not settings.EMBEDDED or settings.SECRET_KEY_FILE.exists():
         return
     fresh = settings.DATA / f".secret-key-{secrets.token_hex(4)}"

@@ -36,8 +36,17 @@ class Claim:
             id=self.work_id, attempt=self.attempt, lease_owner=self.owner, state=Work.State.RUNNING
         )
 
+    @property
+    def said(self) -> str:
+        """As the job's log names it."""
+        return said(self.kind, self.target, self.attempt)
+
     def __str__(self) -> str:
         return f"{self.kind} {self.target} (work {self.work_id}, attempt {self.attempt})"
+
+
+def said(kind: str, target: str, attempt: int) -> str:
+    return f"Replay {target}, attempt {attempt}" if kind == Work.Kind.REPLAY else f"Ingest, attempt {attempt}"
 
 
 def claimable() -> Q:

@@ -20,7 +20,8 @@ def failed(held: Claim, why: str) -> None:
     with fenced(held) as work:
         finish(work, Work.State.FAILED, why)
         set_status(held.target, Status.FAILED, why)
-    write_log(held.target, f"{held.kind.capitalize()}, attempt {held.attempt}, failed: {why}")
+    log.warning("%s failed: %s", held, why)
+    write_log(held.target, f"{held.said}, failed: {why}")
 
 
 def died(held: Claim, what: str) -> None:
@@ -33,7 +34,8 @@ def died(held: Claim, what: str) -> None:
             message = f"{what} It is tried once more."
         finish(work, Work.State.FAILED if poisonous else Work.State.QUEUED, message)
         set_status(held.target, Status.FAILED if poisonous else Status.QUEUED, message)
-    write_log(held.target, f"{held.kind.capitalize()}, attempt {held.attempt}: {message}")
+    log.warning("%s: %s", held, message)
+    write_log(held.target, f"{held.said}: {message}")
 
 
 def interrupted(held: Claim, lease: Lease) -> None:

@@ -97,7 +97,7 @@ def _fail_broken(held: Claim) -> None:
             set_status(held.target, Status.FAILED, BROKEN)
     except LeaseLost:
         return
-    write_log(held.target, f"Attempt {held.attempt} failed. {BROKEN}")
+    write_log(held.target, f"{held.said}, failed: {BROKEN}")
 
 
 @cache

@@ -22,7 +22,7 @@ PUBLISHED = ("verdict", "sentence", "detail", "steps", "task")
 
 def supervise(held: Claim, lease: Lease) -> None:
     replay = Replay.objects.get(id=held.target)
-    joblog.write(replay.job_id, f"Replay {replay.id}, attempt {held.attempt}, started.")
+    joblog.write(replay.job_id, f"{held.said}, started.")
     try:
         outcome = _replay(held, lease, replay)
         _publish(held, replay, outcome)

@@ -15,7 +15,7 @@ from django.db.models.functions import Now
 from dashboard import joblog
 from dashboard.models import Replay, Status, Work
 from dashboard.work import leftovers, owner
-from dashboard.work.claim import set_status
+from dashboard.work.claim import said, set_status
 from dashboard.work.queue import send
 
 log = logging.getLogger("clonoscope.work")
@@ -69,14 +69,14 @@ def _free(work: Work) -> None:
             set_status(work.target, Status.FAILED if given_up else Status.QUEUED, message)
     if freed:
         log.info("work %s (%s %s): %s", work.id, work.kind, work.target, message)
-        write_log(work.target, f"{work.kind.capitalize()}, attempt {work.attempt}: {message}")
+        write_log(work.target, f"{said(work.kind, work.target, work.attempt)}: {message}")
 
 
 def write_log(target: str, sentence: str) -> None:
     """Into the log of the job, or of the job that a replay belongs to."""
     job = target if target.startswith("j_") else Replay.objects.filter(id=target).values_list("job", flat=True).first()
     if job and job.startswith("j_"):
-        joblog.write(job, sentence if job == target else f"Replay {target}: {sentence}")
+        joblog.write(job, sentence)
 
 
 class Sweeper:

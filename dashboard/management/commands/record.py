@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -75,5 +74,7 @@ def _text(summary: dict[str, Any]) -> str:
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    # Not through sys.stdin, whose lock this thread would hold when the process ends well.
+    while os.read(0, 1):
+        pass
     os._exit(1)

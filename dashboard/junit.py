@@ -1,0 +1,40 @@
+"""Verdicts as JUnit XML, which build servers read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+GOOD_VERDICTS = ("identical", "free")
+
+
+def write(path: Path, outcomes: Mapping[str, list[dict[str, Any]]], errors: Mapping[str, str]) -> None:
+    """One suite per bundle, one case per replay; a bundle that could not be read is an error."""
+    root = ElementTree.Element("testsuites", name="clonoscope replay")
+    for bundle, replays in outcomes.items():
+        suite = ElementTree.SubElement(root, "testsuite", name=bundle, tests=str(len(replays)))
+        for replay in replays:
+            _case(suite, bundle, replay)
+    for bundle, error in errors.items():
+        suite = ElementTree.SubElement(root, "testsuite", name=bundle, tests="1", errors="1")
+        case = ElementTree.SubElement(suite, "testcase", classname=bundle, name="read")
+        ElementTree.SubElement(case, "error", message=_clean(error))
+    part = path.with_name(f".{path.name}.part")
+    ElementTree.ElementTree(root).write(part, encoding="utf-8", xml_declaration=True)
+    os.replace(part, path)
+
+
+def _case(suite: ElementTree.Element, bundle: str, replay: dict[str, Any]) -> None:
+    of = f"attempt {replay['attempt']}" if replay["failure"] is None else f"failure {replay['failure']}"
+    case = ElementTree.SubElement(suite, "testcase", classname=bundle, name=f"{replay['task']} {of}")
+    if replay["verdict"] not in GOOD_VERDICTS:
+        suite.set("failures", str(int(suite.get("failures", "0")) + 1))
+        ElementTree.SubElement(case, "failure", type=replay["verdict"], message=_clean(replay["sentence"]))
+
+
+def _clean(text: str) -> str:
+    """XML has no way to say most control characters."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -1,0 +1,85 @@
+"""`replay JOB`: replays recoveries of a stored job, or of a bundle at a path; the exit status is the verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from dashboard import junit, replaying
+from dashboard.management.base import ERROR, GOOD, NOT_GOOD, OPERATING, Failure, Outcome, WrongUse
+from dashboard.management.base import Command as Base
+from dashboard.models import Job
+from dashboard.opening import open_folder
+
+
+class Command(Base):
+    help = "Replays the recoveries of JOB (an id or a bundle's path), or those named by the options."
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("jobs", metavar="JOB", nargs="+", help="a job's id, or a bundle's path")
+        parser.add_argument("--task", metavar="T")
+        parser.add_argument("--failure", metavar="N", type=int)
+        parser.add_argument("--attempt", metavar="K", type=int, help="re-execute this attempt from its own log")
+        parser.add_argument(
+            "--fail-on-divergence", action="store_true", help="replay all of several bundles; for build servers"
+        )
+        parser.add_argument("--junit", metavar="F", type=Path, help="write the verdicts as JUnit XML")
+
+    def run(self, **options: Any) -> Outcome:
+        targets: list[str] = options["jobs"]
+        if not options["fail_on_divergence"] and (len(targets) > 1 or options["junit"]):
+            raise WrongUse("Several bundles and --junit go with --fail-on-divergence.")
+        wanted = replaying.Wanted(options["task"], options["failure"], options["attempt"])
+        if wanted.failure is not None and wanted.attempt is not None:
+            raise WrongUse("Name a failure or an attempt, not both.")
+        if not options["fail_on_divergence"]:
+            return _outcome(targets[0], self._replays(targets[0], wanted))
+        return self._all(targets, wanted, options["junit"])
+
+    def _replays(self, target: str, wanted: replaying.Wanted) -> list[dict[str, Any]]:
+        if not replaying.is_job_id(target):
+            path = Path(target)
+            if not path.exists():
+                raise Failure(f"{target} is neither a job's id nor a path that exists.")
+            return replaying.replay_path(path, wanted)
+        open_folder()
+        job = Job.objects.filter(id=target).first()
+        if job is None:
+            raise Failure(f"There is no job {target} in this data folder; a path is forced by ./{target}.")
+        return replaying.replay_job(job, wanted, self.stderr.write)
+
+    def _all(self, targets: list[str], wanted: replaying.Wanted, junit_path: Path | None) -> Outcome:
+        """To the end of the list, whatever one of them says: a build server wants to know all."""
+        outcomes: dict[str, list[dict[str, Any]]] = {}
+        errors: dict[str, str] = {}
+        for target in targets:
+            try:
+                outcomes[target] = self._replays(target, wanted)
+            except OPERATING as error:
+                errors[target] = str(error)
+                self.stderr.write(f"replay: {target}: {error}")
+        if junit_path is not None:
+            junit.write(junit_path, outcomes, errors)
+        every = [one for replays in outcomes.values() for one in replays]
+        fields = {
+            "verdict": replaying.worst(every)["verdict"] if every else None,
+            "bundles": outcomes,
+            "errors": errors,
+        }
+        text = "\n".join(_line(target, one) for target, replays in outcomes.items() for one in replays)
+        bad = any(one["verdict"] not in junit.GOOD_VERDICTS for one in every)
+        return Outcome(text, fields, NOT_GOOD if bad else ERROR if errors else GOOD)
+
+
+def _outcome(target: str, replays: list[dict[str, Any]]) -> Outcome:
+    worst = replaying.worst(replays)
+    fields = worst if len(replays) == 1 else {**worst, "replays": replays}
+    status = GOOD if worst["verdict"] in junit.GOOD_VERDICTS else NOT_GOOD
+    return Outcome("\n".join(_line(target, one) for one in replays), fields, status)
+
+
+def _line(target: str, replay: dict[str, Any]) -> str:
+    of = f"attempt {replay['attempt']}" if replay["failure"] is None else f"failure {replay['failure']}"
+    return f"{target}: {replay['task']}, {of}: {replay['verdict']}. {replay['sentence']}"

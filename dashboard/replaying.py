@@ -1,0 +1,84 @@
+"""Replaying from the command line: of a bundle's path in this process, of a stored job as ordinary work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dashboard import jobs
+from dashboard.models import Job
+from dashboard.models.status import PENDING
+from dashboard.work.watch import until_ended
+from replay.errors import ReplayError
+
+JOB_ID = re.compile(r"j_[0-9a-z]{12}")
+# Worst first: what several replays come to together.
+WORST_FIRST = ("diverged", "unknown", "free", "identical")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which replays of a recording; where nothing is named, one of every failure."""
+
+    task: str | None = None
+    failure: int | None = None
+    attempt: int | None = None
+
+    def targets(self, failures: Sequence[tuple[int, str]]) -> list[Wanted]:
+        if self.attempt is not None or self.failure is not None:
+            return [self]
+        found = [Wanted(task, number) for number, task in failures if self.task in (None, task)]
+        if not found:
+            of = f" of {self.task}" if self.task else ""
+            raise ReplayError(f"the recording has no failure{of}", remedy="Name an attempt with --task and --attempt")
+        return found
+
+
+def is_job_id(target: str) -> bool:
+    return JOB_ID.fullmatch(target) is not None
+
+
+def worst(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    return min(outcomes, key=lambda outcome: WORST_FIRST.index(outcome["verdict"]))
+
+
+def replay_path(path: Path, wanted: Wanted) -> list[dict[str, Any]]:
+    """Reads nothing but the bundle and writes nothing."""
+    from replay.bundle.reader import open_bundle
+    from replay.debugger.replay import replay
+
+    with open_bundle(path) as bundle:
+        failures = [(e["failure"], str(e["task"])) for e in bundle.events() if e.get("type") == "task-failed"]
+        return [
+            replay(bundle, task=one.task, failure=one.failure, attempt=one.attempt).to_json()
+            for one in wanted.targets(failures)
+        ]
+
+
+def replay_job(job: Job, wanted: Wanted, say: Callable[[str], object]) -> list[dict[str, Any]]:
+    """As work, so that its steps can be looked at afterwards."""
+    jobs.reingest_if_older(job)
+    if job.status in PENDING:
+        until_ended(job, command=f"replay {job.id}", say=say)
+    failures = [(one["failure"], str(one["task"])) for one in job.facts.get("failures", [])]
+    return [_as_work(job, one, say) for one in (wanted.targets(failures) if job.readable else [wanted])]
+
+
+def _as_work(job: Job, wanted: Wanted, say: Callable[[str], object]) -> dict[str, Any]:
+    replay = jobs.start_replay(job.owner, job, wanted.task or "", wanted.failure, wanted.attempt)
+    until_ended(replay, command=f"replay {job.id}", say=say)
+    if not replay.readable:
+        raise jobs.Refused(f"Replay {replay.id} is {replay.status}. {replay.message}")
+    return {
+        "verdict": replay.verdict,
+        "sentence": replay.sentence,
+        "task": replay.task,
+        "attempt": replay.detail.get("attempt", replay.attempt),
+        "failure": replay.failure,
+        "steps": replay.steps,
+        "detail": replay.detail,
+        "replay": replay.id,
+    }
