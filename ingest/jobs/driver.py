@@ -7,8 +7,10 @@ import logging
 import os
 import queue
 import signal
+import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,9 +29,9 @@ class Driver:
     """Requests waiting, and the one that runs."""
 
     answers: Answers
+    end: Callable[[], None]
     waiting: queue.SimpleQueue[dict[str, Any]] = field(default_factory=queue.SimpleQueue)
     stops: dict[int, threading.Event] = field(default_factory=dict)
-    context: SparkContext | None = None
 
     def on_command(self, command: dict[str, Any]) -> None:
         """Runs in the lifeline's thread."""
@@ -43,12 +45,9 @@ class Driver:
         stop = self.stops.get(number)
         if stop is not None:
             stop.set()
-            if self.context is not None:
-                self.context.cancelJobGroup(_group(number))
 
     def serve(self, context: SparkContext) -> None:
         """Never returns: the end of the pipe ends the process."""
-        self.context = context
         while True:
             request = self.waiting.get()
             number = request["ingest"]
@@ -58,7 +57,7 @@ class Driver:
                 self.stops.pop(number, None)
 
     def _answer(self, context: SparkContext, number: int, request: dict[str, Any]) -> None:
-        from ingest.jobs.ingest import Ingest, Stopped
+        from ingest.jobs.ingest import Ingest, JvmGone, Stopped
 
         def tell(progress: dict[str, Any]) -> None:
             self.answers.send(of=number, progress=progress)
@@ -75,6 +74,9 @@ class Driver:
         except IngestFailed as failed:
             log.exception("ingest of %s failed", request["job"])
             self.answers.send(of=number, failed=str(failed))
+        except JvmGone:
+            log.exception("ingest of %s ends with the JVM", request["job"])
+            self.end()
         except Exception as fault:
             log.exception("ingest of %s failed unexpectedly", request["job"])
             self.answers.send(of=number, failed=f"the ingest failed: {type(fault).__name__}: {fault}. See its log.")
@@ -91,12 +93,12 @@ def main(arguments: list[str] | None = None) -> None:
     options = _options(arguments)
     answers = Answers(_open_log(Path(options.log)))
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    driver = Driver(answers)
     scratch_folder: list[Path] = []
-    lifeline = Lifeline(driver.on_command, lambda: _end(scratch_folder))
+    driver = Driver(answers, lambda: _end(scratch_folder))
+    lifeline = Lifeline(driver.on_command, driver.end)
     lifeline.start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's; it closes the pipe
-    signal.signal(signal.SIGTERM, lambda *_: _end(scratch_folder))
+    signal.signal(signal.SIGTERM, lambda *_: driver.end())
     from ingest.jobs.session import Scratch, SessionOptions, start_session
 
     scratch = Scratch(Path(options.data))
@@ -106,10 +108,22 @@ def main(arguments: list[str] | None = None) -> None:
         int(os.environ["SPARK_UI_PORT"]) if os.environ.get("SPARK_UI_PORT") else None,
     )  # fmt: skip
     context = start_session(session, scratch.folder)
+    _end_with_jvm(context, driver.end)
     _warm_up(context)
     log.info("ready")
     answers.send(of=0, ready=True)
     driver.serve(context)
+
+
+def _end_with_jvm(context: SparkContext, end: Callable[[], None]) -> None:
+    """Without its JVM this process is of no use: the parent must see that it died, and start another."""
+    jvm: subprocess.Popen[bytes] = context._gateway.proc  # type: ignore[union-attr]
+
+    def watch() -> None:
+        log.error("the JVM ended with status %s", jvm.wait())
+        end()
+
+    threading.Thread(target=watch, name="jvm", daemon=True).start()
 
 
 def _warm_up(context: SparkContext) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
 from ingest.errors import IngestFailed
@@ -24,11 +26,16 @@ from replay.errors import ReplayError
 from replay.model import Graph, Manifest
 
 Tell = Callable[[dict[str, Any]], None]
-LOOK_S = 0.2
+LOOK_S = 0.1
+JVM_PATIENCE_S = 0.3
 
 
 class Stopped(Exception):
     """The ingest was asked to stop."""
+
+
+class JvmGone(Exception):
+    """The JVM has ended: this process cannot go on, and another must be started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +93,19 @@ class Ingest:
             return context.parallelize(tasks, len(tasks)).map(run_part).collect()
         except Exception as fault:
             self._check_stop()
+            if isinstance(fault, (Py4JNetworkError, ConnectionError)) or _lost_its_jvm(context):
+                raise JvmGone("the JVM ended in the middle of its work") from fault
             raise IngestFailed(f"decoding failed: {_first_line(fault)}. The log has the whole story.") from fault
         finally:
             done.set()
             watcher.join()
 
     def _watch(self, context: SparkContext, plan: Plan, done: threading.Event) -> None:
-        """Tells how far the tasks are, until they are done."""
+        """Tells how far the tasks are, and stops them when that is asked for, until they are done."""
         tracker = context.statusTracker()
         while not done.is_set():
+            if self.stop.is_set():  # again and again: the tasks may not have been submitted yet
+                context.cancelJobGroup(self.group)
             finished = 0
             for job in tracker.getJobIdsForGroup(self.group):
                 info = tracker.getJobInfo(job)
@@ -111,6 +122,15 @@ class Ingest:
     def _check_stop(self) -> None:
         if self.stop.is_set():
             raise Stopped
+
+
+def _lost_its_jvm(context: SparkContext) -> bool:
+    """Whether the JVM has ended, or is just ending."""
+    try:
+        context._gateway.proc.wait(JVM_PATIENCE_S)  # type: ignore[union-attr]
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _first_line(fault: Exception) -> str:

@@ -13,6 +13,7 @@ from typing import IO
 from pyspark import SparkConf, SparkContext
 
 ROOT = Path(__file__).resolve().parents[2]
+TASK_TRIES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def _conf(options: SessionOptions, scratch: Path) -> SparkConf:
     conf = SparkConf(loadDefaults=False)
     cores = options.cores or os.cpu_count() or 1
     settings = {
-        "spark.master": options.master or f"local[{cores}]",
+        "spark.master": options.master or f"local[{cores},{TASK_TRIES}]",
         "spark.app.name": "clonoscope",
         "spark.driver.memory": f"{options.heap_mib}m",
         "spark.driver.extraJavaOptions": _java_options(scratch),
@@ -95,7 +96,7 @@ def _conf(options: SessionOptions, scratch: Path) -> SparkConf:
         "spark.pyspark.driver.python": sys.executable,
         "spark.executorEnv.PYTHONPATH": str(ROOT),
         "spark.executorEnv.OMP_NUM_THREADS": "1",
-        "spark.task.maxFailures": "4",
+        "spark.task.maxFailures": str(TASK_TRIES),
         "spark.locality.wait": "0s",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
@@ -111,7 +112,8 @@ def _conf(options: SessionOptions, scratch: Path) -> SparkConf:
 
 def _java_options(scratch: Path) -> str:
     """A small process beside others: the serial collector, the quick compiler, no files in /tmp."""
-    return f"-Djava.io.tmpdir={scratch} -XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1 -Xss4m"
+    # Quoted: Spark splits this text like a shell, and a data folder's name may have spaces.
+    return f'"-Djava.io.tmpdir={scratch}" -XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1 -Xss4m'
 
 
 def _conf_folder(scratch: Path) -> Path:

@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
-from ingest.lake.engine import Limits, Params, Row, connect, fetch_columns, fetch_rows, parquet, quoted
+from ingest.lake.engine import Limits, Params, Row, connect, fetch_columns, fetch_rows, parquet
 from ingest.lake.errors import NotPublished, UnknownTable
-from ingest.lake.manifest import LakeManifest
+from ingest.lake.manifest import LakeManifest, ManifestFault
 from ingest.lake.publish import lake_root, published_folder
 from ingest.lake.schema import LAKE_TABLES, SCHEMA_VERSION, empty_source
 
 VERSIONS_KEPT_OPEN = 16
+TRIES = 10
+T = TypeVar("T")
 
 
 class PublishedJob:
     """One published version of a job. Safe to use from many threads at once."""
 
-    def __init__(self, folder: Path, limits: Limits) -> None:
+    def __init__(self, folder: Path, limits: Limits, newer: Callable[[], PublishedJob] | None = None) -> None:
         self.folder = folder
         self.limits = limits
         self.manifest = LakeManifest.read(folder)
+        self._newer = newer or (lambda: self)
         self._spans: dict[tuple[str, int, str, int], list[str]] | None = None
         self._connection = connect(folder.resolve(), limits)
         for name in LAKE_TABLES:
@@ -42,12 +45,12 @@ class PublishedJob:
 
     def rows(self, sql: str, params: Params | None = None, *, timeout_s: float | None = None) -> list[Row]:
         """Runs one query over the views; values go in as `$name` and never into the text."""
-        return fetch_rows(self._connection, sql, params, timeout_s or self.limits.timeout_s)
+        return self._asked(lambda job: fetch_rows(job._connection, sql, params, timeout_s or self.limits.timeout_s))
 
     def columns_and_rows(
         self, sql: str, params: Params | None = None, *, timeout_s: float | None = None
     ) -> tuple[list[str], list[Row]]:
-        return fetch_columns(self._connection, sql, params, timeout_s or self.limits.timeout_s)
+        return self._asked(lambda job: fetch_columns(job._connection, sql, params, timeout_s or self.limits.timeout_s))
 
     def table_files(self, table: str) -> list[Path]:
         """The Parquet files of a table, in its order."""
@@ -72,6 +75,18 @@ class PublishedJob:
     def close(self) -> None:
         self._connection.close()
 
+    def _asked(self, ask: Callable[[PublishedJob], T]) -> T:
+        """Asks the newer version if this one was replaced, and its files removed, while the question was on its way."""
+        job = self
+        for _ in range(TRIES):
+            try:
+                return ask(job)
+            except duckdb.IOException as gone:
+                replaced, job = job, job._newer()
+                if job is replaced:
+                    raise NotPublished(f"files of {self.folder.name} are missing. Ingest the job anew.") from gone
+        raise NotPublished(f"{self.folder.name} is being replaced again and again. Ask again in a moment.")
+
     def _select(self, table: str) -> str:
         files = self.table_files(table)
         return f"SELECT * FROM {parquet(files)}" if files else f"SELECT * FROM {empty_source(LAKE_TABLES[table])}"
@@ -88,25 +103,18 @@ class Lake:
 
     def job(self, job: str) -> PublishedJob:
         """The version that is published now; raises `NotPublished`."""
-        folder = published_folder(self.data, job)
-        with self._lock:
-            known = self._open.get(folder)
-            if known is None:
-                known = self._open[folder] = self._open_version(job, folder)
-            self._open.move_to_end(folder)
-            self._forget(job, folder)
-            return known
+        for _ in range(TRIES):
+            folder = published_folder(self.data, job)
+            try:
+                return self._version(job, folder)
+            except (duckdb.IOException, ManifestFault) as gone:
+                if self._is_current(job, folder):
+                    raise NotPublished(f"files of job {job} are missing in the lake. Ingest the job anew.") from gone
+        raise NotPublished(f"job {job} is being replaced again and again. Ask again in a moment.")
 
     def rows(self, sql: str, params: Params | None = None, *, job: str, timeout_s: float | None = None) -> list[Row]:
-        """One query over the tables of a job. Asks again if a newer version was published meanwhile."""
-        for last in (False, True):
-            published = self.job(job)
-            try:
-                return published.rows(sql, params, timeout_s=timeout_s)
-            except duckdb.IOException:
-                if last or self._is_current(job, published):
-                    raise
-        raise NotPublished(f"job {job} is being replaced again and again")
+        """One query over the tables of a job."""
+        return self.job(job).rows(sql, params, timeout_s=timeout_s)
 
     def is_published(self, job: str) -> bool:
         try:
@@ -121,14 +129,17 @@ class Lake:
         with self._lock:
             self._open.clear()
 
-    def _open_version(self, job: str, folder: Path) -> PublishedJob:
-        try:
-            return PublishedJob(folder, self.limits)
-        except duckdb.IOException as gone:
-            raise NotPublished(f"files of job {job} are missing in the lake. Ingest the job anew.") from gone
+    def _version(self, job: str, folder: Path) -> PublishedJob:
+        with self._lock:
+            known = self._open.get(folder)
+            if known is None:
+                known = self._open[folder] = PublishedJob(folder, self.limits, lambda: self.job(job))
+            self._open.move_to_end(folder)
+            self._forget(job, folder)
+            return known
 
-    def _is_current(self, job: str, published: PublishedJob) -> bool:
-        return self.is_published(job) and published_folder(self.data, job) == published.folder
+    def _is_current(self, job: str, folder: Path) -> bool:
+        return self.is_published(job) and published_folder(self.data, job) == folder
 
     def _forget(self, job: str, current: Path) -> None:
         """Older versions of this job, and those not asked for the longest. Running queries keep theirs alive."""
@@ -137,11 +148,6 @@ class Lake:
         stale += list(self._open)[: max(0, len(self._open) - len(stale) - VERSIONS_KEPT_OPEN)]
         for folder in dict.fromkeys(stale):
             self._open.pop(folder, None)
-
-
-def sql_list(values: Iterable[str]) -> str:
-    """Literals of our own constants, for IN (…)."""
-    return ", ".join(quoted(value) for value in values)
 
 
 def open_lake(data: Path | str) -> Lake:

@@ -92,7 +92,7 @@ class ParquetStepSink:
 
     def flush(self) -> None:
         """What was written becomes readable, unless that was done a moment ago: the next step sees to it then."""
-        if time.monotonic() - self._chunk_begun_s >= SHORTEST_CHUNK_S:
+        if not self._chunks or time.monotonic() - self._chunk_begun_s >= SHORTEST_CHUNK_S:
             self._write_chunk()
 
     def _write_chunk(self) -> None:

@@ -79,7 +79,11 @@ def packed(manifest: dict[str, Any], members: dict[str, bytes], folder: Path, na
     for path, data in members.items():
         writer.append(path, data)
     writer.close(Manifest.from_json(json.dumps(manifest).encode()))
-    write_pack(open_container(folder / f"{name}.tar"), folder / f"{name}.pack")
+    container = open_container(folder / f"{name}.tar")
+    try:
+        write_pack(container, folder / f"{name}.pack")
+    finally:
+        container.close()
     return folder / f"{name}.pack"
 
 

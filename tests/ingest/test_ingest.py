@@ -1,0 +1,219 @@
+"""From a bundle's bytes through the real driver to Parquet: tables equal what was put in, whatever it was."""
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from ingest.lake.schema import LAKE_TABLES
+from tests.ingest.conftest import Ingested
+from tests.ingest.made import manifest_of, packed, random_recording
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+VECTORS = Path(__file__).resolve().parents[1] / "vectors"
+FIRST_OF = {
+    "buffers": ("channel", "attempt", "seq"),
+    "sendings": ("channel", "attempt", "seq", "sending", "receiver_attempt"),
+    "determinants": ("task", "attempt", "thread", "epoch", "seq"),
+}
+
+
+def table(job, name: str) -> list[dict]:
+    """Rows of a table in the order in which they are stored, without what is null."""
+    columns, rows = job.columns_and_rows(f"SELECT * FROM {name}")
+    return [{c: v for c, v in zip(columns, row, strict=True) if v is not None} for row in rows]
+
+
+def sorted_rows(rows: list[dict]) -> list[str]:
+    return sorted(repr(sorted((k, v) for k, v in row.items() if v is not None)) for row in rows)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_lake_equals_what_was_recorded(seed: int, ingested: Ingested, tmp_path: Path):
+    made = random_recording(seed, layout="grouping" if seed % 2 else "flat")
+    job, result = ingested(made.pack(tmp_path))
+    assert (result.status, result.rejects) == ("ready", 0), f"seed {seed}: {table(job, 'rejects')}"
+    for name in LAKE_TABLES.keys() - {"epochs", "counts", "flows"}:
+        assert sorted_rows(table(job, name)) == sorted_rows(made.rows[name]), f"seed {seed}, table {name}"
+
+
+@pytest.mark.parametrize("seed", (11, 12))
+def test_rows_are_stored_in_the_order_of_their_keys(seed: int, ingested: Ingested, tmp_path: Path):
+    job, _ = ingested(random_recording(seed).pack(tmp_path))
+    for name, key in FIRST_OF.items():
+        keys = [tuple(row[column] for column in key) for row in table(job, name)]
+        assert keys == sorted(keys), f"seed {seed}, table {name}"
+
+
+@pytest.mark.parametrize("seed", (21, 22))
+def test_roll_ups_equal_what_a_scan_finds(seed: int, ingested: Ingested, tmp_path: Path):
+    job, _ = ingested(random_recording(seed).pack(tmp_path))
+    counts = job.rows("SELECT task, attempt, thread, epoch, kind, determinants, bytes FROM counts ORDER BY ALL")
+    assert counts == job.rows(
+        "SELECT task, attempt, thread, epoch, kind, count(*), sum(length)::BIGINT FROM determinants "
+        "GROUP BY ALL ORDER BY ALL"
+    )
+    flows = job.rows("SELECT channel, attempt, epoch, buffers, bytes, records FROM flows ORDER BY ALL")
+    assert flows == job.rows(
+        "SELECT channel, attempt, epoch, count(*), sum(bytes)::BIGINT, sum(records)::BIGINT FROM buffers "
+        "GROUP BY ALL ORDER BY ALL"
+    )
+    sendings = job.rows("SELECT channel, attempt, sum(sendings)::BIGINT, sum(received)::BIGINT, sum(taken)::BIGINT "
+                        "FROM flows GROUP BY ALL ORDER BY ALL")  # fmt: skip
+    assert sendings == job.rows(
+        "SELECT channel, attempt, count(*), count(received_us), count(taken_us) FROM sendings GROUP BY ALL ORDER BY ALL"
+    )
+
+
+@pytest.mark.parametrize("seed", (31, 32))
+def test_epochs_have_sizes_and_times(seed: int, ingested: Ingested, tmp_path: Path):
+    made = random_recording(seed)
+    job, _ = ingested(made.pack(tmp_path))
+    found = {tuple(row[:4]): row[4:] for row in job.rows("SELECT * FROM epochs")}
+    for path, data in made.members.items():
+        if not path.endswith(".det"):
+            continue
+        _, task, attempt, thread, epoch = path.removesuffix(".det").split("/")
+        key = (task, int(attempt), thread, int(epoch))
+        rows = [r for r in made.rows["determinants"] if (r["task"], r["attempt"], r["thread"], r["epoch"]) == key]
+        assert found[key][:2] == (len(rows), len(data)), f"seed {seed}, {path}"
+        if thread.startswith("out-"):
+            channel = next(o["channel"] for t in made.manifest["tasks"] if t["id"] == task
+                           for k, o in enumerate(t["outputs"]) if f"out-{k}" == thread)  # fmt: skip
+            cuts = [b["cut_us"] for b in made.rows["buffers"]
+                    if (b["channel"], b["attempt"], b["epoch"]) == (channel, key[1], key[3])]  # fmt: skip
+            assert found[key][2:] == (min(cuts), max(cuts)), f"seed {seed}, {path}"
+
+
+def test_a_log_and_epoch_is_found_in_its_file_alone(ingested: Ingested, tmp_path: Path):
+    made = random_recording(41)
+    job, _ = ingested(made.pack(tmp_path))
+    for key in {(r["task"], r["attempt"], r["thread"], r["epoch"]) for r in made.rows["determinants"]}:
+        where = dict(zip(("task", "attempt", "thread", "epoch"), key, strict=True))
+        bound = " AND ".join(f"{name} = ${name}" for name in where)
+        sql = f"SELECT seq FROM {job.log_source(*key)} WHERE {bound} ORDER BY seq"
+        rows = job.rows(sql, where)
+        wanted = [r for r in made.rows["determinants"] if all(r[k] == v for k, v in where.items())]
+        assert [seq for (seq,) in rows] == list(range(len(wanted)))
+        spans = [s for s in job.manifest.logs if (s.task, s.attempt, s.thread, s.epoch) == key]
+        assert sum(span.rows for span in spans) == len(wanted)
+    assert job.rows(f"SELECT count(*) FROM {job.log_source('nobody.0', 0, 'main', 0)}") == [(0,)]
+
+
+# --- the vectors ---
+
+KINDS = {
+    "Order": "order",
+    "Timestamp": "timestamp",
+    "RNG": "rng",
+    "Serializable": "serializable",
+    "TimerTrigger": "timer-trigger",
+    "SourceCheckpoint": "source-checkpoint",
+    "IgnoreCheckpoint": "ignore-checkpoint",
+    "BufferBuilt": "buffer-built",
+}
+
+
+def expected_row(vector: dict, data: bytes) -> dict:
+    """A vector as a row of `determinants`, from its own decoded fields. Clonos reads channels as signed, we don't."""
+    row = {"kind": KINDS[vector["kind"]], "length": vector["size"]}
+    match vector["kind"]:
+        case "Order":
+            row["channel"] = vector["channel"] % 256
+        case "Timestamp":
+            row["value"] = vector["timestamp"]
+        case "RNG":
+            row["value"] = vector["number"]
+        case "Serializable":
+            row["payload"] = data[1:]
+        case "TimerTrigger":
+            name = vector["callback_name"]
+            names = {"WATERMARK": "watermark", "IDLE": "idle", "LATENCY": "latency", "INTERNAL": f"internal:{name}"}
+            stem = vector["callback_type"].removeprefix("TIMESTAMP_").lower().replace("_", "-")
+            row["callback"] = names.get(vector["callback_type"]) or (
+                "timestamp-extractor" if stem == "extractor" else stem
+            )
+            row |= {"record_count": vector["record_count"], "timestamp": vector["timestamp"]}
+        case "SourceCheckpoint":
+            row |= {"record_count": vector["record_count"], "checkpoint": vector["checkpoint_id"]}
+            row |= {"timestamp": vector["checkpoint_timestamp"], "checkpoint_type": vector["checkpoint_type"].lower()}
+            if vector["storage_reference_hex"] is not None:
+                row["storage_ref"] = bytes.fromhex(vector["storage_reference_hex"])
+        case "IgnoreCheckpoint":
+            row |= {"record_count": vector["record_count"], "checkpoint": vector["checkpoint_id"]}
+        case "BufferBuilt":
+            row["buffer_bytes"] = vector["number_of_bytes"]
+    return row
+
+
+def without_place(row: dict) -> dict:
+    return {name: value for name, value in row.items() if name not in ("task", "attempt", "thread")}
+
+
+def test_every_determinant_vector_reaches_the_lake(ingested: Ingested, tmp_path: Path):
+    vectors = json.loads((VECTORS / "determinants.json").read_text())
+    streams = json.loads((VECTORS / "streams.json").read_text())
+    assert len(vectors) >= 109
+    assert len(streams) >= 10
+    members, expected = {}, []
+    for epoch, vector in enumerate(vectors):
+        data = bytes.fromhex(vector["hex"])
+        members[f"tasks/map-1.0/0/main/{epoch}.det"] = data
+        expected.append({"epoch": epoch, "seq": 0, "offset": 0} | expected_row(vector, data))
+    for epoch, stream in enumerate(streams, start=len(vectors)):
+        data = bytes.fromhex(stream["hex"])
+        members[f"tasks/map-1.0/0/main/{epoch}.det"] = data
+        assert stream["count"] == len(stream["decoded"])
+        for seq, vector in enumerate(stream["decoded"]):
+            slice_ = data[vector["offset"] : vector["offset"] + vector["size"]]
+            expected.append({"epoch": epoch, "seq": seq, "offset": vector["offset"]} | expected_row(vector, slice_))
+    job, result = ingested(packed(manifest_of(1), members, tmp_path))
+    assert result.status == "ready", table(job, "rejects")
+    assert [without_place(row) for row in table(job, "determinants")] == expected
+
+
+def test_invalid_vectors_are_kept_up_to_their_fault(ingested: Ingested, tmp_path: Path):
+    vectors = json.loads((VECTORS / "determinants_invalid.json").read_text())
+    members = {f"tasks/map-1.0/0/main/{n}.det": bytes.fromhex(v["hex"]) for n, v in enumerate(vectors)}
+    job, result = ingested(packed(manifest_of(1), members, tmp_path))
+    assert (result.status, result.rejects) == ("ready-partial", len(vectors))
+    for n, vector in enumerate(vectors):
+        kept = job.rows("SELECT count(*) FROM determinants WHERE epoch = $n", {"n": n})[0][0]
+        assert kept == len(vector["decoded_before_error"])
+        path = f"tasks/map-1.0/0/main/{n}.det"
+        ((offset, why),) = job.rows('SELECT "offset", why FROM rejects WHERE path = $path', {"path": path})
+        assert offset == vector["error_at_offset"]
+        assert ("unknown determinant tag 8" if vector["hex"] == "08" else "cut short") in why
+
+
+def delta_message(number: int, epoch: int, offset: int, data: bytes) -> bytes:
+    return struct.pack(">iqHBii", 23, epoch, number, 1, offset, len(data)) + data
+
+
+def sending(seq: int, message: bytes) -> bytes:
+    return struct.pack(">qqIIBi", seq, seq, 0, 0, 0, len(message)) + message
+
+
+def test_bytes_left_with_the_outside_world_are_sendings_and_deltas(ingested: Ingested, tmp_path: Path):
+    members = {
+        "tasks/sink.0/0/world/0.dlt": sending(0, delta_message(2, 0, 0, b"abc")),
+        # The world outlives the sink's attempts: the second one goes on where the first ended.
+        "tasks/sink.0/1/world/0.dlt": sending(1, delta_message(2, 0, 3, b"de")),
+    }
+    job, result = ingested(packed(manifest_of(1), members, tmp_path))
+    assert result.status == "ready", table(job, "rejects")
+    assert job.rows("SELECT channel, attempt, seq FROM sendings") == [("sink.0>world", 0, 0), ("sink.0>world", 1, 1)]
+    assert job.rows('SELECT task, thread, "offset", length FROM deltas') == [
+        ("sink.0", "main", 0, 3),
+        ("sink.0", "main", 3, 2),
+    ]
+
+
+def test_a_bundle_of_nothing_but_a_manifest_is_ready_and_empty(ingested: Ingested, tmp_path: Path):
+    job, result = ingested(packed(manifest_of(1), {}, tmp_path))
+    assert (result.status, result.rejects) == ("ready", 0)
+    for name in LAKE_TABLES:
+        assert job.rows(f"SELECT count(*) FROM {name}") == [(0,)]
+        assert job.columns_and_rows(f"SELECT * FROM {name}")[0] == LAKE_TABLES[name].schema.names
