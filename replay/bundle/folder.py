@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from replay.bundle.container import Container, Readable
-from replay.bundle.limits import Limits
+from replay.bundle.limits import SPLIT, Limits
 from replay.bundle.names import NameBook, refusal
 from replay.errors import BundleError, printable
 
@@ -31,7 +31,7 @@ class Folder(Container):
             total += size
             if total > self.limits.max_bytes:
                 raise BundleError(
-                    f"the bundle has more than {self.limits.max_bytes} bytes", path=str(self.path), remedy="Split it"
+                    f"the bundle has more than {self.limits.max_bytes} bytes", path=str(self.path), remedy=SPLIT
                 )
             with self.open(name) as stream:
                 yield name, size, stream

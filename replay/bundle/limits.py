@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from replay.errors import BundleError
 
 MIB = 1 << 20
+SPLIT = "Split the recording, or raise the limit"
 GIB = 1 << 30
 
 
@@ -38,5 +39,5 @@ class Limits:
             raise BundleError(
                 f"the member declares {size} bytes, and at most {bound} are allowed",
                 path=name,
-                remedy="Split the recording, or raise the limit",
+                remedy=SPLIT,
             )

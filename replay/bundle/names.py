@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replay.bundle.limits import Limits
+from replay.bundle.limits import SPLIT, Limits
 from replay.errors import BundleError, printable
 
 _REMEDY = "Pack the bundle's own tree again, with plain relative names"
@@ -31,7 +31,9 @@ class NameBook:
         self._files.add(name)
         if len(self._files) > self.limits.max_members:
             raise BundleError(
-                f"the bundle has more than {self.limits.max_members} members", remedy="Split the recording"
+                f"this is one member more than the {self.limits.max_members} that are allowed",
+                path=printable(name),
+                remedy=SPLIT,
             )
         return name
 

@@ -18,7 +18,7 @@ from typing import IO, BinaryIO
 
 from replay.bundle.container import Container, Readable
 from replay.bundle.content import content_id_of, manifest_digest
-from replay.bundle.limits import Limits
+from replay.bundle.limits import SPLIT, Limits
 from replay.bundle.members import MANIFEST
 from replay.errors import BundleError, ReplayError
 
@@ -86,7 +86,11 @@ def pack_into(
         index.add(name, total, size, digest)
         total += size
         if total > limits.max_bytes:
-            raise BundleError(f"the bundle unpacks to more than {limits.max_bytes} bytes", remedy="Split the recording")
+            raise BundleError(
+                f"with this member the bundle unpacks to more than {limits.max_bytes} bytes",
+                path=name,
+                remedy=SPLIT,
+            )
         if progress is not None:
             progress(total)
     if MANIFEST not in index.names:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from replay.bundle.container import Container, Readable
-from replay.bundle.limits import Limits
+from replay.bundle.limits import SPLIT, Limits
 from replay.bundle.names import NameBook, refusal
 from replay.bundle.streams import PackedStream
 from replay.errors import BundleError
@@ -198,7 +198,7 @@ class TarArchive(Container):
             raise BundleError(
                 f"the archive unpacks to more than {self._limits.max_bytes} bytes",
                 path=self.path,
-                remedy="Split the recording",
+                remedy=SPLIT,
             )
         # What is left of the file is all that could unpack to it, so a gigantic declared size is refused unread.
         self.check_ratio(name, size, self._stream.left_bytes)

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import BinaryIO
 
 from replay.bundle.container import Container, Readable
-from replay.bundle.limits import Limits
+from replay.bundle.limits import SPLIT, Limits
 from replay.bundle.names import NameBook, refusal
 from replay.bundle.streams import CHUNK_BYTES
 from replay.errors import BundleError
@@ -107,7 +107,7 @@ class ZipArchive(Container):
         if begin + size != end_at:
             raise self._fault("the central directory is not where the end record says", end_at)
         if count > self._limits.max_members:
-            raise self._fault(f"the archive claims {count} members", end_at, "Split the recording")
+            raise self._fault(f"the archive claims {count} members", end_at, SPLIT)
         return begin, end_at, count
 
     def _end_at(self) -> int:
@@ -221,7 +221,7 @@ class ZipArchive(Container):
         self._limits.check_size(name, entry.unpacked_bytes)
         self._limits.check_ratio(name, entry.unpacked_bytes, entry.packed_bytes)
         if total > self._limits.max_bytes:
-            raise self._fault(f"the archive unpacks to more than {self._limits.max_bytes} bytes", 0, "Split it")
+            raise self._fault(f"the archive unpacks to more than {self._limits.max_bytes} bytes", 0, SPLIT)
 
 
 class _Member:

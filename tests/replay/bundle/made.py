@@ -55,10 +55,10 @@ def write(kind, path, content):
     return path
 
 
-def pack_of(path, out, **more):
+def pack_of(path, out, limits=None, **more):
     """Packs what lies there, as an upload does."""
-    with open_container(path) as container:
-        return write_pack(container, out, **more)
+    with open_container(path, limits) as container:
+        return write_pack(container, out, limits, **more)
 
 
 def zip_bytes(content, compression=zipfile.ZIP_DEFLATED):
