@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import render
 
-from dashboard.problems import Problem
+from dashboard.problems import MESSAGES, Problem
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 API_PREFIX = "/api/"
+TITLES = {403: "Not allowed", 404: "Nothing here", 409: "Not now", 500: "Something broke", 507: "The disk is full"}
 KEPT_HEADERS = ("Allow", "Retry-After", "WWW-Authenticate")
 
 
@@ -33,6 +35,24 @@ class ApiErrors:
         return shaped
 
 
+class Problems:
+    """What a page cannot do, it says: a Problem raised in a view becomes a page, or JSON for a script that asked."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        from dashboard.api.failures import problem_of
+
+        problem = problem_of(error)
+        if problem.status in (403, 404, 500) and not isinstance(error, Problem):
+            return None
+        return problem_page(request, problem) if _wants_page(request) else problem_response(problem)
+
+
 class PrivateByDefault:
     """What a person sees stays out of shared caches, and is asked for again after logging out."""
 
@@ -44,6 +64,33 @@ class PrivateByDefault:
         if "Cache-Control" not in response.headers:
             response.headers["Cache-Control"] = "private, no-cache"
         return response
+
+
+def problem_page(request: HttpRequest, problem: Problem) -> HttpResponse:
+    title = TITLES.get(problem.status, "This cannot be done")
+    context = {"title": title, "message": problem.message}
+    return render(request, "problem.html", context, status=problem.status)
+
+
+def page_403(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return problem_page(request, Problem(403, str(exception or "") or MESSAGES[403]))
+
+
+def page_404(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    return problem_page(request, Problem(404))
+
+
+def page_500(request: HttpRequest) -> HttpResponse:
+    return problem_page(request, Problem(500))
+
+
+def page_csrf(request: HttpRequest, reason: str = "") -> HttpResponse:
+    why = "The form came without the token that shows that it came from here. Open its page again and send it anew."
+    return problem_page(request, Problem(403, why, code="csrf"))
+
+
+def _wants_page(request: HttpRequest) -> bool:
+    return "text/html" in request.headers.get("Accept", "")
 
 
 def problem_response(problem: Problem) -> HttpResponse:

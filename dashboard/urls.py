@@ -5,6 +5,10 @@ from importlib.util import find_spec
 from django.contrib import admin
 from django.urls import include, path
 
+handler403 = "dashboard.middleware.page_403"
+handler404 = "dashboard.middleware.page_404"
+handler500 = "dashboard.middleware.page_500"
+
 urlpatterns = [
     path("admin/", admin.site.urls),
     *(

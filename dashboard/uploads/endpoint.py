@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Awaitable, Callable
 from urllib.parse import urlencode
 
 from asgiref.sync import ThreadSensitiveContext
@@ -16,6 +17,7 @@ from django.conf import settings
 from dashboard.api.failures import problem_of
 from dashboard.problems import Problem
 from dashboard.uploads.ahead import Answer, App, Message, Receive, Scope, Send, answer_of, ask, give, header
+from dashboard.uploads.landing import Landing
 from dashboard.uploads.multipart import MultipartError, boundary_of
 from dashboard.uploads.passage import SCOPE_KEY, Passage, Stage
 from dashboard.uploads.streaming import Disconnected, Form, Pieces, body_of, refuse
@@ -84,39 +86,38 @@ class _Upload:
     async def form(self, boundary: bytes) -> None:
         """A whole bundle in one form: a job comes of it, or nothing stays."""
         async with ThreadSensitiveContext():
-            try:
-                await self._answered(self._take_form(Form(self._receive, boundary, FILE_FIELD)))
-            finally:
-                if self._passage.landing is not None:
-                    await database_sync_to_async(self._passage.landing.remove)()
+            await self._answered(self._take_form(Form(self._receive, boundary, FILE_FIELD)), self._remove)
 
     async def piece(self) -> None:
         """A piece of a resumable upload: what came before a fault or a lost connection is kept."""
         async with ThreadSensitiveContext():
-            try:
-                await self._answered(self._take_piece())
-            finally:
-                if self._passage.landing is not None:
-                    self._passage.landing.close()
+            await self._answered(self._take_piece(), self._close)
 
-    async def _answered(self, taking: object) -> None:
+    async def _answered(self, taking: Awaitable[Answer], ending: Callable[[Landing], Awaitable[None]]) -> None:
+        answer = None
         try:
-            answer = await taking  # type: ignore[misc]
+            answer = await taking
         except Disconnected:
             log.info("an upload broke off: the client went away")
-            return
-        except MultipartError as error:
-            answer = answer_of(Problem(422, str(error), code="bad-form", detail={"offset": error.offset}))
         except Exception as error:
-            problem = problem_of(error)
-            if problem.status >= 500:
-                log.error("upload: %s", problem.message, exc_info=error)
-            answer = answer_of(problem)
+            answer = answer_of(_problem_of(error))
+        finally:
+            # Before the answer: whoever has it finds things as it says.
+            if self._passage.landing is not None:
+                await ending(self._passage.landing)
+        if answer is None:
+            return
         if self._passage.stage is Stage.LANDED:
             await give(self._send, answer)
         else:
             waits = bool(header(self._scope, b"expect")) and self._passage.landing is None
             await refuse(self._receive, self._send, answer, waits_for_us=waits)
+
+    async def _remove(self, landing: Landing) -> None:
+        await database_sync_to_async(landing.remove)()
+
+    async def _close(self, landing: Landing) -> None:
+        landing.close()
 
     async def _take_form(self, form: Form) -> Answer:
         if self._is_plain_form():
@@ -154,6 +155,15 @@ class _Upload:
         """A form sent by a page without scripts: its CSRF token is a field that stands before the file."""
         scope = self._scope
         return bool(header(scope, b"cookie")) and not (header(scope, b"authorization") or header(scope, b"x-csrftoken"))
+
+
+def _problem_of(error: Exception) -> Problem:
+    if isinstance(error, MultipartError):
+        return Problem(422, str(error), code="bad-form", detail={"offset": error.offset})
+    problem = problem_of(error)
+    if problem.status >= 500:
+        log.error("upload: %s", problem.message, exc_info=error)
+    return problem
 
 
 async def _hold(receive: Receive, held: list[Message], most: int) -> bool:

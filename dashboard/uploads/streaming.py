@@ -89,18 +89,21 @@ class Form:
         self.fields: dict[str, str] = {}
         self.filename = ""
         self._file_field = file_field
+        self._at_file = False
         self._reader = MultipartReader(boundary)
         self._events = self._read(receive)
 
     async def until_file(self) -> None:
-        """Reads the fields before the file; what is left is the file."""
+        """Reads the fields before the file, once; what is left is the file."""
+        if self._at_file:
+            return
         name, value = "", bytearray()
         async for event in self._events:
             match event:
                 case PartBegun(name=name, filename=filename):
                     value = bytearray()
                     if name == self._file_field:
-                        self.filename = filename or ""
+                        self.filename, self._at_file = filename or "", True
                         return
                 case PartData(data=data):
                     value += data

@@ -1,0 +1,162 @@
+"""A real server process on a data folder of its own, people in it, and sockets spoken to byte by byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+ROOT = Path(__file__).resolve().parents[3]
+START_S = 60.0
+
+ARRANGE = """
+import json, sys
+import django
+django.setup()
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from dashboard.models import Quota
+from dashboard.people import tokens
+made = {}
+for name, quota in json.loads(sys.argv[1]).items():
+    user, _ = User.objects.get_or_create(username=name)
+    if quota is not None:
+        Quota.objects.update_or_create(user=user, defaults={"max_bytes": quota})
+    token, secret = tokens.issue(user, "test")
+    client = Client()
+    client.force_login(user)
+    made[name] = {"token": secret, "session": client.cookies[settings.SESSION_COOKIE_NAME].value, "id": user.pk}
+print(json.dumps(made))
+"""
+
+
+@dataclass(frozen=True)
+class Person:
+    name: str
+    id: int
+    token: str
+    session: str
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+
+class RealServer:
+    def __init__(self, data: Path, *, environment: dict[str, str] | None = None, most_file_bytes: int = 0) -> None:
+        self.data = data
+        self.environment = {**os.environ, "CLONOSCOPE_DATA": str(data), **(environment or {})}
+        self.most_file_bytes = most_file_bytes
+        self.url = ""
+
+    def start(self) -> None:
+        """Returns when it serves."""
+        command = [sys.executable, "manage.py", "up", "--data", str(self.data), "--no-demo", "--port", "0"]
+        self.log = open(self.data.parent / f"{self.data.name}.log", "ab")  # noqa: SIM115 - closed by stop
+        self.process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            preexec_fn=self._limit if self.most_file_bytes else None,  # noqa: PLW1509 - the child does nothing else
+        )
+        self.url = self._address()
+        self.address = (urlsplit(self.url).hostname, urlsplit(self.url).port)
+
+    def stop(self, sig: int = signal.SIGTERM) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(sig)
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+
+    def people(self, **quotas: int | None) -> dict[str, Person]:
+        """Accounts by name, with a token and a session each."""
+        made = self.run(ARRANGE, json.dumps(quotas))
+        return {name: Person(name=name, **fields) for name, fields in json.loads(made).items()}
+
+    def run(self, script: str, *arguments: str) -> str:
+        """A script in a process of its own, on this server's data folder."""
+        environment = {**self.environment, "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
+        command = [sys.executable, "-c", script, *arguments]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return done.stdout
+
+    def client(self, person: Person | None = None) -> httpx.Client:
+        return httpx.Client(base_url=self.url, headers=person.bearer if person else {}, timeout=60)
+
+    @contextmanager
+    def raw(self, head: str) -> Iterator[socket.socket]:
+        """A connection on which this request head has been sent."""
+        with socket.create_connection(self.address, timeout=30) as connection:
+            host = f"Host: {self.address[0]}:{self.address[1]}"
+            lines = head.strip().splitlines()
+            connection.sendall("\r\n".join([lines[0], host, *lines[1:], "", ""]).encode())
+            yield connection
+
+    def files(self, folder: str) -> list[str]:
+        found = self.data / "store" / folder
+        return sorted(path.name for path in found.iterdir()) if found.is_dir() else []
+
+    def said(self) -> str:
+        return (self.data.parent / f"{self.data.name}.log").read_text()
+
+    def _address(self) -> str:
+        """The line that the server prints when it is ready."""
+        deadline = time.monotonic() + START_S
+        output = b""
+        with selectors.DefaultSelector() as ready:
+            ready.register(self.process.stdout, selectors.EVENT_READ)
+            while time.monotonic() < deadline and self.process.poll() is None:
+                if ready.select(timeout=0.2):
+                    output += os.read(self.process.stdout.fileno(), 65536)
+                    for line in output.decode().splitlines():
+                        if line.startswith("Clonoscope is at ") and output.endswith(b"\n"):
+                            return line.removeprefix("Clonoscope is at ").strip()
+        raise RuntimeError(f"the server did not start: {output.decode()}{self.said()}")
+
+    def _limit(self) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.most_file_bytes, self.most_file_bytes))
+
+
+def until(holds: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
+    """Waits for a condition, not for a time."""
+    deadline = time.monotonic() + seconds
+    while not (found := holds()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:g} s: {what}")
+        time.sleep(0.02)
+    return found
+
+
+def status_line(connection: socket.socket) -> str:
+    """The first line of the answer."""
+    received = b""
+    while b"\r\n" not in received:
+        chunk = connection.recv(4096)
+        if not chunk:
+            break
+        received += chunk
+    return received.split(b"\r\n")[0].decode()
