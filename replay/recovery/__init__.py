@@ -1,6 +1,6 @@
 """Recovery of a failed task as a pure state machine: events in, effects out. See `manager.RecoveryManager`."""
 
-from replay.recovery.answers import Answer, Answers, Logs
+from replay.recovery.answers import Answer, Answers, Copy, Logs
 from replay.recovery.effects import (
     AnswerDeterminants,
     DropPartialRecord,
@@ -45,6 +45,7 @@ __all__ = [
     "Answers",
     "ChannelLost",
     "ChannelReconnected",
+    "Copy",
     "DeterminantsRequested",
     "DeterminantsReturned",
     "DropPartialRecord",

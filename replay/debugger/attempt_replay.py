@@ -1,0 +1,53 @@
+"""Executes an attempt again from its own log, step by step: also where nothing failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from replay.debugger.answers import Bringers
+from replay.debugger.comparison import Comparison
+from replay.debugger.evidence import check_output
+from replay.debugger.execution import Execution
+from replay.debugger.outcome import DivergenceFound, Missing
+from replay.debugger.ports import RecordingSource
+from replay.debugger.scene import Scene
+from replay.debugger.stepping import Stepping
+from replay.debugger.steps import StepWriter
+from replay.debugger.story import Story
+from replay.debugger.verify import culprit_upstream, operator_of, plan_of_attempt
+from replay.debugger.words import counted
+
+
+def replay_attempt(
+    source: RecordingSource, story: Story, scene: Scene, steps: StepWriter
+) -> tuple[str, dict[str, Any]]:
+    """(sentence, detail) where everything came out as recorded; raises where it did not."""
+    task, attempt = scene.task, scene.attempt
+    steps.state = "Running"
+    plan = plan_of_attempt(source, story, task, attempt)
+    for k in range(len(source.graph.task(task).outputs)):
+        check_output(source, story, task, attempt, k)
+    comparison = Comparison(source, task, own=attempt, against=())
+    stepping = Stepping(source.graph.task(task), attempt, steps, comparison, Bringers(), holds_back=False)
+    execution = Execution(source, plan, operator_of(source, task), stepping)
+    what = f"the state of checkpoint {plan.checkpoint}" if plan.checkpoint else "the initial state"
+    try:
+        stepping.begin(execution, f"Attempt {attempt} of {task} begins again with {what}, and follows its own log.")
+        execution.start()
+        while execution.step():
+            pass
+        execution.log.check_complete()
+    except DivergenceFound as found:
+        raise culprit_upstream(source, story, task, found) from None
+    if comparison.uncompared:
+        raise Missing(
+            f"Attempt {attempt} of {task} follows its log to the end, but the recording lacks "
+            f"{counted(comparison.uncompared, 'buffer')} of it to compare with.",
+            uncompared=comparison.uncompared,
+        )
+    size = sum(execution.log.lengths.values())
+    sentence = (
+        f"Attempt {attempt} of {task}, executed again from its own log, is identical: {size:,} bytes of log and "
+        f"{counted(comparison.compared, 'buffer')}."
+    )
+    return sentence, {"log_bytes": size, "buffers": comparison.compared, "snapshots": comparison.snapshots}

@@ -1,0 +1,184 @@
+"""What a replay does, held against what the recording says was done, byte by byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from replay.bundle.members import member_name
+from replay.debugger.answers import first_difference
+from replay.debugger.inputs import Taken
+from replay.debugger.members import Placed, placed_buffers, placed_receipts
+from replay.debugger.outcome import DivergenceFound
+from replay.debugger.ports import RecordingSource
+from replay.model import MAIN, Channel, Record, TaskId, json_bytes
+from replay.runtime.output import Cut
+
+
+class _Ahead:
+    """The buffers of one attempt's output, read forwards only."""
+
+    def __init__(self, frames: Iterator[Placed]):
+        self._frames = frames
+        self._head: Placed | None = None
+
+    def find(self, seq: int) -> Placed | None:
+        while True:
+            if self._head is None:
+                self._head = next(self._frames, None)
+            if self._head is None or self._head.frame.seq > seq:
+                return None
+            found, self._head = self._head, None
+            if found.frame.seq == seq:
+                return found
+
+
+class Comparison:
+    """`against` are the attempts whose buffers the replay's must equal, `own` the attempt that is replayed, if any."""
+
+    def __init__(self, source: RecordingSource, task: TaskId, *, own: int, against: tuple[int, ...]):
+        self.source = source
+        self.task = task
+        self.own = own
+        self.shape = source.graph.task(task)
+        self.channels: list[Channel] = [source.graph.channel(one.channel) for one in self.shape.outputs]
+        attempts = dict.fromkeys((*against, own))
+        self._before = [
+            {attempt: _Ahead(placed_buffers(source, task, attempt, k)) for attempt in attempts}
+            for k in range(len(self.channels))
+        ]
+        self._sink = self._recorded_writes()
+        self._received: dict[int, set[tuple[int, int]]] = {}
+        self._first_takes: dict[tuple[int, int], int] | None = None
+        self.against = against
+        self.compared = 0
+        self.uncompared = 0
+        self.snapshots = 0
+
+    # --- inputs ---
+
+    def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None:
+        """The receipt says where the main thread stood when it took the buffer."""
+        receipt = taken.receipt
+        if taken.attempt != self.own or (receipt.epoch, receipt.offset, receipt.record_count) == (
+            epoch,
+            offset,
+            record_count,
+        ):
+            return
+        if taken.buffer.frame.is_event and len(self.shape.inputs) > 1:
+            return  # a barrier waits for no determinant: it may be taken sooner than in the first execution
+        raise DivergenceFound(
+            f"{taken.path} at offset {taken.offset}: buffer {receipt.seq} of {self.shape.inputs[taken.i]} was taken at "
+            f"record {receipt.record_count} of epoch {receipt.epoch} and offset {receipt.offset} of {MAIN}, but the "
+            f"replay takes it at record {record_count} of epoch {epoch} and offset {offset}.",
+            member=taken.path,
+            offset=taken.offset,
+            channel=self.shape.inputs[taken.i],
+            buffer=receipt.seq,
+        )
+
+    def first_execution_took(self, taken: Taken) -> str:
+        """Whether the attempt before had taken the same buffer, in words."""
+        if not self.against:
+            return "As in the first execution."
+        if self._first_takes is None:
+            before = self.against[0]
+            self._first_takes = {
+                (i, receipt.seq): 1
+                for i in range(len(self.shape.inputs))
+                for _, _, receipt in placed_receipts(self.source, self.task, before, i)
+                if receipt.taken
+            }
+        if (taken.i, taken.receipt.seq) in self._first_takes:
+            return "The first execution took the same."
+        return "The first execution had not come so far."
+
+    # --- outputs ---
+
+    def cut(self, k: int, cut: Cut) -> tuple[bool | None, bool | None]:
+        """(whether it equals what was cut before, whether its receiver had received it); a difference raises."""
+        same: bool | None = None
+        attempt_before: int | None = None
+        for attempt, frames in self._before[k].items():
+            placed = frames.find(cut.seq)
+            if placed is not None:
+                self._check_equal(k, cut, placed, attempt)
+                if attempt in self.against or attempt == self.own:
+                    same = True
+                    attempt_before = attempt if attempt_before is None else attempt_before
+        if same is None:
+            self.uncompared += 1
+        else:
+            self.compared += 1
+        return same, self._was_received(k, cut.seq, attempt_before)
+
+    def _check_equal(self, k: int, cut: Cut, placed: Placed, attempt: int) -> None:
+        frame = placed.frame
+        channel = self.channels[k].id
+        if (frame.payload, frame.is_event, frame.epoch) == (cut.payload, cut.is_event, cut.epoch):
+            return
+        at = first_difference(frame.payload, cut.payload)
+        raise DivergenceFound(
+            f"{placed.path} at offset {placed.offset}: buffer {frame.seq} of {channel}, as attempt {attempt} cut it, "
+            f"differs at byte {at} from what the replay of {self.task} makes of the same inputs and choices.",
+            member=placed.path,
+            offset=placed.offset,
+            byte=at,
+            channel=channel,
+            buffer=frame.seq,
+            epoch=frame.epoch,
+            asked=cut.payload[at : at + 32].hex(),
+            logged=frame.payload[at : at + 32].hex(),
+        )
+
+    def _was_received(self, k: int, seq: int, attempt: int | None) -> bool | None:
+        channel = self.channels[k]
+        if attempt is None:
+            return None
+        if k not in self._received:
+            receivers = self.source.attempts(channel.target)
+            self._received[k] = {
+                (receipt.sender_attempt, receipt.seq)
+                for receiver in receivers
+                for _, _, receipt in placed_receipts(self.source, channel.target, receiver, channel.i)
+            }
+        return any((one, seq) in self._received[k] for one in self.against or (self.own,))
+
+    # --- snapshots and sinks ---
+
+    def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
+        """The snapshot that the attempt itself took for this checkpoint must be the same."""
+        for attempt in dict.fromkeys((self.own, *self.against)):
+            recorded = self.source.state(self.task, attempt, checkpoint)
+            if recorded is None:
+                continue
+            self.snapshots += 1
+            different = [key for key in state if json_bytes(state[key]) != json_bytes(recorded.get(key))]
+            if different:
+                path = member_name(self.task, attempt, "state", checkpoint)
+                raise DivergenceFound(
+                    f"{path} differs in {', '.join(different)} from the snapshot that the replay takes for checkpoint "
+                    f"{checkpoint}.",
+                    member=path,
+                    asked=json_bytes({key: state[key] for key in different}).decode()[:400],
+                    logged=json_bytes({key: recorded.get(key) for key in different}).decode()[:400],
+                )
+
+    def _recorded_writes(self) -> Iterator[Mapping[str, Any]]:
+        return self.source.sink(self.task, self.own)
+
+    def wrote(self, record: Record) -> None:
+        """A sink's write must be the one that the outside world accepted."""
+        line = next(self._sink, None)
+        if line is None or "record" not in line:
+            return
+        made = [record.key, record.timestamp, record.value]
+        if json_bytes(line["record"][:3]) != json_bytes(made):
+            raise DivergenceFound(
+                f"Write {line.get('n')} of {self.task}, attempt {self.own}, as the outside world accepted it, differs "
+                f"from what the replay gives it.",
+                member=f"tasks/{self.task}/{self.own}/sink/",
+                asked=json_bytes(made).decode()[:400],
+                logged=json_bytes(line["record"]).decode()[:400],
+            )

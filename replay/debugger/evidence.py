@@ -1,0 +1,218 @@
+"""What an attempt sent on one output, held against everything else that the recording says of it, frame by frame."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from replay.bundle.frames import FROM_IN_FLIGHT, HELD_BACK, IS_EVENT, BufferFrame
+from replay.debugger.logs import Built, built_buffers
+from replay.debugger.members import Placed, placed_buffers
+from replay.debugger.outcome import DivergenceFound
+from replay.debugger.ports import RecordingSource
+from replay.debugger.scene import own_logs, snapshot_of
+from replay.debugger.sendings import Sent, read_sent
+from replay.debugger.story import Story
+from replay.log.codec import decode_all
+from replay.model import MAIN, Channel, TaskId, read_json, thread_of_output
+
+_LOG_OF_BUFFER_BUILT_BYTES = 5
+
+
+def check_output(source: RecordingSource, story: Story, task: TaskId, attempt: int, k: int) -> None:
+    """Raises `DivergenceFound` at the first buffer or sending that contradicts the rest."""
+    _OutputCheck(source, story, task, attempt, k).run()
+
+
+class _OutputCheck:
+    def __init__(self, source: RecordingSource, story: Story, task: TaskId, attempt: int, k: int):
+        self.source = source
+        self.story = story
+        self.task = task
+        self.attempt = attempt
+        self.k = k
+        self.thread = thread_of_output(k)
+        self.channel: Channel = source.graph.channel(source.graph.task(task).outputs[k].channel)
+        self.logs = own_logs(source, task, attempt, from_epoch=0)
+        self.logged = any(self.logs[thread] for thread in (MAIN, self.thread))
+        self.boundaries = {epoch: _boundaries(data) for epoch, data in self.logs[MAIN].items()}
+        self.exact = source.manifest.clock.kind == "virtual"
+        self.sent: Mapping[int, list[Sent]] = {}
+        self.held_back = self._held_back_count()
+
+    def run(self) -> None:
+        self.sent = read_sent(self.source, self.story, self.task, self.attempt, self.k)
+        named = built_buffers(self.logs, self.thread, f"the log of attempt {self.attempt} of {self.task}")
+        seqs: set[int] = set()
+        before: Placed | None = None
+        for n, placed in enumerate(placed_buffers(self.source, self.task, self.attempt, self.k)):
+            if self.logged:
+                self._check_named(placed, named.popleft() if named else None)
+            self._check_follows(placed, before)
+            self._check_flags(placed, n)
+            self._check_main_place(placed)
+            self._check_sendings(placed)
+            seqs.add(placed.frame.seq)
+            before = placed
+        if named and before is not None:
+            self._differs(
+                before,
+                f"is the last one on {self.channel.id}, but the log of {self.thread} goes on with a buffer of "
+                f"{named[0].buffer_bytes} bytes in epoch {named[0].epoch} at offset {named[0].offset}",
+            )
+        self._check_nothing_unknown_sent(seqs)
+
+    # --- one buffer ---
+
+    def _check_named(self, placed: Placed, named: Built | None) -> None:
+        frame = placed.frame
+        if named is None:
+            self._differs(placed, f"is not named by the log of {self.thread}, which ends before it")
+        elif named.buffer_bytes != len(frame.payload) or named.epoch != frame.epoch:
+            self._differs(
+                placed,
+                f"has {len(frame.payload)} bytes in epoch {frame.epoch}, but the log of {self.thread} names one of "
+                f"{named.buffer_bytes} bytes in epoch {named.epoch}",
+                asked=f"{named.buffer_bytes} bytes",
+                logged=f"{len(frame.payload)} bytes",
+            )
+
+    def _check_follows(self, placed: Placed, before: Placed | None) -> None:
+        frame = placed.frame
+        if before is None:
+            first = self._first_seq()
+            if first is not None and frame.seq != first:
+                self._differs(placed, f"is the first one of attempt {self.attempt}, whose numbers begin at {first}")
+            return
+        if frame.seq != before.frame.seq + 1:
+            self._differs(placed, f"follows buffer {before.frame.seq}: numbers go up by one")
+        if frame.t_us < before.frame.t_us:
+            self._differs(placed, f"was cut at {frame.t_us} us, before the one before it ({before.frame.t_us} us)")
+        if (frame.main_epoch, frame.main_offset) < (before.frame.main_epoch, before.frame.main_offset):
+            self._differs(placed, "stands at a main log position before that of the buffer before it")
+        if frame.epoch != before.frame.epoch and _barrier(before.frame) != frame.epoch:
+            self._differs(placed, f"is of epoch {frame.epoch}, but no barrier {frame.epoch} stands before it")
+        if frame.epoch == before.frame.epoch and _barrier(before.frame) is not None:
+            self._differs(placed, "follows a barrier, which is the last buffer of its epoch")
+
+    def _check_flags(self, placed: Placed, n: int) -> None:
+        frame = placed.frame
+        if frame.flags & ~(IS_EVENT | HELD_BACK):
+            self._differs(placed, f"has the flags {frame.flags:#04x}; only bits 0 and 1 have a meaning")
+        if frame.is_event and _event(frame) is None:
+            self._differs(placed, "is marked as an event, but its payload is not a barrier, a watermark or the end")
+        if frame.is_event and frame.epoch == _barrier(frame):
+            self._differs(placed, f"is barrier {frame.epoch} and can't be of epoch {frame.epoch} itself")
+        if self.held_back is not None and frame.held_back != (n < self.held_back):
+            which = "was" if frame.held_back else "was not"
+            self._differs(
+                placed,
+                f"{which} marked as rebuilt and held back, but {self.held_back} buffers were named by what was "
+                f"returned to attempt {self.attempt}",
+            )
+
+    def _check_main_place(self, placed: Placed) -> None:
+        frame = placed.frame
+        if not self.logged:
+            return
+        ends = self.boundaries.get(frame.main_epoch)
+        if ends is None:
+            self._differs(placed, f"was cut in epoch {frame.main_epoch} of the main log, which the attempt never had")
+        at = bisect_left(ends, frame.main_offset)
+        if frame.main_offset != 0 and (at == len(ends) or ends[at] != frame.main_offset):
+            self._differs(
+                placed, f"was cut at offset {frame.main_offset} of the main log, where no determinant of it ends"
+            )
+        if frame.main_epoch < frame.epoch:
+            self._differs(placed, f"is of epoch {frame.epoch}, but was cut in epoch {frame.main_epoch} of its task")
+
+    # --- its sendings ---
+
+    def _check_sendings(self, placed: Placed) -> None:
+        frame = placed.frame
+        for n, sent in enumerate(self.sent.get(frame.seq, ())):
+            if sent.sending != n or sent.epoch != frame.epoch:
+                self._differs(placed, f"has a sending numbered {sent.sending} where {n} follows", member=sent.path)
+            if sent.t_us < frame.t_us:
+                self._differs(placed, f"was cut at {frame.t_us} us, after it was sent at {sent.t_us} us")
+            if not sent.flags & FROM_IN_FLIGHT:
+                self._check_live(placed, sent, n)
+
+    def _check_live(self, placed: Placed, sent: Sent, n: int) -> None:
+        frame = placed.frame
+        if n or frame.held_back:
+            self._differs(placed, "was held back or sent before, and yet not sent from the in-flight log", sent.path)
+        if not self.exact:
+            return
+        if sent.t_us != frame.t_us:
+            self._differs(placed, f"was cut at {frame.t_us} us, but its first sending says {sent.t_us} us")
+        if self.logged and sent.carries and sent.main_upto(frame.main_epoch) != frame.main_offset:
+            self._differs(
+                placed,
+                f"was cut at offset {frame.main_offset} of the main log of epoch {frame.main_epoch}, but the delta "
+                f"on it went up to offset {sent.main_upto(frame.main_epoch)}",
+            )
+
+    def _check_nothing_unknown_sent(self, seqs: set[int]) -> None:
+        for seq, sendings in self.sent.items():
+            if seqs and seq not in seqs:
+                raise DivergenceFound(
+                    f"{sendings[0].path}: buffer {seq} of {self.channel.id} was sent, but attempt {self.attempt} of "
+                    f"{self.task} never cut a buffer of that number.",
+                    member=sendings[0].path,
+                    channel=self.channel.id,
+                    buffer=seq,
+                )
+
+    # --- what is known from elsewhere ---
+
+    def _first_seq(self) -> int | None:
+        checkpoint = self.story.checkpoint_of(self.task, self.attempt)
+        if checkpoint == 0:
+            return 0
+        state = snapshot_of(self.source, self.task, checkpoint, self.attempt)
+        outputs = state.get("outputs", {}) if state else {}
+        first = outputs.get(self.channel.id)
+        return first if isinstance(first, int) else None
+
+    def _held_back_count(self) -> int | None:
+        """How many buffers the attempt had to rebuild; None where its recovery was cut short, or is not recorded."""
+        if (self.task, self.attempt) not in self.story.starts and self.attempt > 0:
+            return None
+        returned = self.story.returned_to(self.task, self.attempt)
+        named = sum(upto for (thread, _), upto in returned.items() if thread == self.thread)
+        return named // _LOG_OF_BUFFER_BUILT_BYTES
+
+    def _differs(self, placed: Placed, why: str, member: str | None = None, **detail: Any) -> NoReturn:
+        frame = placed.frame
+        raise DivergenceFound(
+            f"{placed.path} at offset {placed.offset}: buffer {frame.seq} of {self.channel.id} {why}.",
+            **{
+                "member": placed.path,
+                "offset": placed.offset,
+                "channel": self.channel.id,
+                "buffer": frame.seq,
+                "other_member": member,
+                **detail,
+            },
+        )
+
+
+def _boundaries(data: bytes) -> array[int]:
+    return array("q", (offset + length for offset, length, _ in decode_all(data)))
+
+
+def _event(frame: BufferFrame) -> Mapping[str, Any] | None:
+    try:
+        event = read_json(frame.payload)
+    except ValueError:
+        return None
+    known = isinstance(event, dict) and len(event) == 1 and next(iter(event)) in ("barrier", "watermark", "end")
+    return event if known else None
+
+
+def _barrier(frame: BufferFrame) -> int | None:
+    event = _event(frame) if frame.is_event else None
+    return event.get("barrier") if event else None

@@ -1,0 +1,331 @@
+"""Executes an attempt again: the same body as a live task's, fed from the recording, following a log."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol
+
+from replay.debugger.inputs import ChannelTakes, Taken
+from replay.debugger.logs import Built, Logs, Reappended, built_buffers
+from replay.debugger.members import damaged
+from replay.debugger.outcome import DivergenceFound, Missing
+from replay.debugger.ports import RecordingSource
+from replay.errors import CorruptMember, InvariantError, ReplayError
+from replay.log.determinants import Determinant
+from replay.model import MAIN, Record, TaskId, Thread, thread_of_output
+from replay.runtime.gate import arrival
+from replay.runtime.operators import Operator
+from replay.runtime.output import Cut
+from replay.runtime.task import TaskBody
+from replay.services import Divergence
+
+_SOURCE_LINES = 64
+
+
+class Watcher(Protocol):
+    """Is told what an execution does; the part that writes steps, or that compares in silence."""
+
+    def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None:
+        """A buffer is about to be taken; with the epoch, main log offset and record count before it."""
+
+    def cut(self, k: int, cut: Cut, named: Built | None) -> None:
+        """A buffer was cut off output `k`, as its log names it."""
+
+    def wrote(self, record: Record) -> None:
+        """A sink gave a record to the outside."""
+
+    def epoch_started(self, epoch: int) -> None:
+        """The task passed a barrier."""
+
+    def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
+        """A snapshot is complete."""
+
+    def records_done(self) -> None:
+        """One more record was processed, with all that followed from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is executed: `take_from` are the attempts whose receipts say what was taken, `logs` what is followed."""
+
+    task: TaskId
+    checkpoint: int
+    state: Mapping[str, Any] | None
+    logs: Logs
+    take_from: tuple[int, ...]
+    where: str
+    to_the_last_take: bool = False
+
+
+class Execution:
+    """One thread of control: main and output threads take turns, outputs first."""
+
+    def __init__(self, source: RecordingSource, plan: Plan, operator: Operator, watcher: Watcher):
+        self.source = source
+        self.plan = plan
+        self.watcher = watcher
+        self.shape = source.graph.task(plan.task)
+        self.log = Reappended(plan.task, plan.logs, plan.where)
+        self.inputs = [ChannelTakes(source, plan.task, i, plan.take_from) for i in range(len(self.shape.inputs))]
+        self.pending: list[deque[Built]] = [
+            built_buffers(plan.logs, thread_of_output(k), plan.where) for k in range(len(self.shape.outputs))
+        ]
+        self._records = None if self.shape.inputs else self._partition()
+        self._last: Taken | None = None
+        self._senders: dict[int, int] = {}
+        self.body = TaskBody(
+            source.graph,
+            plan.task,
+            operator,
+            driver=self,
+            wall=self,
+            append=self._append,
+            checkpoint=plan.checkpoint,
+            state=plan.state,
+            main_logs=dict(plan.logs.get(MAIN, {})),
+        )
+
+    # --- what the body tells and asks ---
+
+    def _append(self, thread: Thread, determinant: Determinant, epoch: int) -> None:
+        self.log.append(thread, determinant, epoch)
+
+    def now_ms(self) -> int:
+        """The wall clock is asked only where the log has no answer: that is a divergence."""
+        epoch = self.body.epoch
+        raise Divergence(
+            asked="a timestamp determinant",
+            logged="nothing more",
+            thread=MAIN,
+            epoch=epoch,
+            offset=self.log.length(MAIN, epoch),
+        )
+
+    def wrote(self, record: Record) -> None:
+        """A sink's record."""
+        self.watcher.wrote(record)
+
+    def epoch_started(self, epoch: int) -> None:
+        """The body passed a barrier."""
+        self.watcher.epoch_started(epoch)
+
+    def snapshot_taken(self, checkpoint: int, state: dict[str, Any]) -> None:
+        """The body's snapshot is complete."""
+        self.watcher.snapshot_taken(checkpoint, state)
+
+    # --- running ---
+
+    @property
+    def rebuilt(self) -> bool:
+        """Whether every buffer that the log names was cut."""
+        return not any(self.pending)
+
+    @property
+    def done(self) -> bool:
+        """Whether the log is used up, on all threads."""
+        return not self.body.replaying and self.rebuilt and not self.plan.to_the_last_take
+
+    def start(self) -> None:
+        """Fires what the log pins to the very beginning."""
+        self._guarded(self.body.fire_due)
+
+    def next_time_us(self) -> int | None:
+        """When the recording did what would be done next, as far as it tells."""
+        if self._last is not None and self.body.pending_elements:
+            return self._last.receipt.taken_us
+        heads = [head.receipt.taken_us for one in self.inputs if (head := one.head()) is not None]
+        return min(heads) if heads else None
+
+    def step(self) -> bool:
+        """Does the next thing; False where nothing is left to do."""
+        if self._cut_what_is_there():
+            return True
+        if self.done:
+            return False
+        if self.body.pending_elements or self._feed():
+            self._guarded(self._process)
+            return True
+        return self._take()
+
+    def _process(self) -> None:
+        self.body.process(1)
+        self.watcher.records_done()
+
+    def _cut_what_is_there(self) -> bool:
+        progressed = False
+        for k, pending in enumerate(self.pending):
+            writer = self.body.writers[k]
+            while pending and writer.can_cut(pending[0].buffer_bytes):
+                named = pending.popleft()
+                self.watcher.cut(k, self.body.cut(k, named.buffer_bytes), named)
+                progressed = True
+            if pending and writer.head_is_closed:
+                raise self._wrong_size(k, pending[0], writer.available_bytes)
+        return progressed
+
+    def _wrong_size(self, k: int, named: Built, there: int) -> DivergenceFound:
+        channel = self.shape.outputs[k].channel
+        seq = self.body.writers[k].next_seq
+        return DivergenceFound(
+            f"The log of {thread_of_output(k)} names a buffer of {named.buffer_bytes} bytes (epoch {named.epoch}, "
+            f"offset {named.offset}), but the replay's stream on {channel} goes {there} bytes to the end of what one "
+            f"buffer can hold: buffer {seq} can't be rebuilt.",
+            thread=thread_of_output(k),
+            epoch=named.epoch,
+            offset=named.offset,
+            channel=channel,
+            buffer=seq,
+            asked=f"a buffer of {there} bytes",
+            logged=f"a buffer of {named.buffer_bytes} bytes",
+        )
+
+    # --- inputs ---
+
+    def _feed(self) -> bool:
+        if self._records is None:
+            return False
+        records = list(islice(self._records, _SOURCE_LINES))
+        if not records:
+            self._check_nothing_left("records of its source")
+            return False
+        self.body.feed_source(records)
+        return True
+
+    def _partition(self) -> Iterator[Record]:
+        """The source's records from the restored offset on: those of the attempt itself, then of the ones before it."""
+        offset = int((self.plan.state or {}).get("source", {}).get("offset", 0))
+        for attempt in self.plan.take_from:
+            for line in self.source.source(self.plan.task, attempt):
+                if line.get("offset") == offset and "record" in line:
+                    offset += 1
+                    yield Record.from_json(line["record"])
+                elif line.get("offset") == offset:
+                    raise Missing(
+                        f"The recording keeps only a reference to record {offset} of {self.plan.task}, not the record."
+                    )
+
+    def _take(self) -> bool:
+        for i, takes in enumerate(self.inputs):
+            head = takes.head() if not self.body.gate.waiting(i) else None
+            if head is not None:
+                frame = head.buffer.frame
+                self._guarded(
+                    lambda i=i, frame=frame, head=head: self.body.gate.offer(
+                        i, arrival(frame.seq, frame.payload, frame.is_event, channel=self.shape.inputs[i], tag=head)
+                    )
+                )
+        i = self._guarded(lambda: self.body.next_input(self._as_recorded))
+        if i is None:
+            self._check_nothing_left("buffers of its inputs")
+            return False
+        self._take_from(i)
+        return True
+
+    def _take_from(self, i: int) -> None:
+        taken = self.inputs[i].take()
+        if taken is None:
+            raise InvariantError("what the gate holds was offered from here")
+        self._last = taken
+        before = self._senders.get(i)
+        self._senders[i] = taken.receipt.sender_attempt
+        if self.source.manifest.protocol.sharing_depth == 0 and before not in (None, taken.receipt.sender_attempt):
+            self.body.drop_partial_record(i)
+        body = self.body
+        self.watcher.taken(taken, body.epoch, self.log.length(MAIN, body.epoch), body.record_count)
+        self._guarded(lambda: body.take(i))
+
+    def _as_recorded(self, ready: Sequence[int]) -> int:
+        """Where no log says it, the receipts do."""
+        return min(ready, key=self._recorded_place)
+
+    def _recorded_place(self, i: int) -> tuple[int, int, int, int]:
+        head = self.body.gate.head(i)
+        if head is None or not isinstance(head.tag, Taken):
+            raise InvariantError("what is ready was offered from here")
+        receipt = head.tag.receipt
+        return receipt.taken_us, receipt.epoch, receipt.offset, receipt.record_count
+
+    def _check_nothing_left(self, what: str) -> None:
+        """The inputs are at their end: so must the log be."""
+        if self.body.replaying:
+            cursor = self.body.choices.cursor
+            epoch = self.body.epoch
+            following = cursor.peek(epoch) if cursor is not None else None
+            offset = cursor.offset(epoch) if cursor is not None else None
+            raise DivergenceFound(
+                f"The recording holds no more {what} for {self.plan.task}, but {self.plan.where} goes on in epoch "
+                f"{epoch} at offset {offset} with {following or 'a later epoch'}.",
+                thread=MAIN,
+                epoch=epoch,
+                offset=offset,
+                asked="nothing more",
+                logged=repr(following),
+            )
+        for k, pending in enumerate(self.pending):
+            if pending:
+                raise self._wrong_size(k, pending[0], self.body.writers[k].available_bytes)
+
+    # --- where operators and damaged buffers fail ---
+
+    def _guarded(self, action: Any) -> Any:
+        """An edge: whatever the operator or a damaged buffer raises is a result of the replay."""
+        try:
+            return action()
+        except (DivergenceFound, Missing, InvariantError):
+            raise
+        except Divergence as found:
+            raise self._log_differs(found) from None
+        except CorruptMember as fault:
+            raise self._bad_buffer(fault) from None
+        except ReplayError:
+            raise
+        except Exception as fault:
+            raise DivergenceFound(
+                f"The operator of {self.plan.task} failed at record {self.body.record_count} of epoch "
+                f"{self.body.epoch} with {type(fault).__name__}: {fault}{self._last_buffer()}.",
+                **self._last_buffer_detail(),
+                asked="the record to be processed, as in the first execution",
+                logged=f"{type(fault).__name__}: {fault}",
+            ) from fault
+
+    def _log_differs(self, found: Divergence) -> DivergenceFound:
+        return DivergenceFound(
+            f"At record {self.body.record_count} of epoch {self.body.epoch} the replay of {self.plan.task} asks for "
+            f"{found.asked}, but {self.plan.where} holds {found.logged} at offset {found.offset} of {found.thread}, "
+            f"epoch {found.epoch}.",
+            thread=found.thread,
+            epoch=found.epoch,
+            offset=found.offset,
+            asked=found.asked,
+            logged=found.logged,
+            record_count=self.body.record_count,
+        )
+
+    def _bad_buffer(self, fault: CorruptMember) -> DivergenceFound:
+        if self._last is None:
+            return damaged(fault, fault.path or "a buffer", None)
+        return DivergenceFound(
+            f"{self._last.buffer.path}: buffer {self._last.buffer.frame.seq} of "
+            f"{self.shape.inputs[self._last.i]} does not continue its stream: {fault.why}.",
+            **self._last_buffer_detail(),
+            why=fault.why,
+        )
+
+    def _last_buffer(self) -> str:
+        if self._last is None:
+            return ""
+        return f", in buffer {self._last.buffer.frame.seq} of {self.shape.inputs[self._last.i]}"
+
+    def _last_buffer_detail(self) -> dict[str, Any]:
+        if self._last is None:
+            return {}
+        placed = self._last.buffer
+        return {
+            "member": placed.path,
+            "offset": placed.offset,
+            "buffer": placed.frame.seq,
+            "channel": self.shape.inputs[self._last.i],
+        }

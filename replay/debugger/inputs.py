@@ -1,0 +1,115 @@
+"""What a task took, channel by channel, as its receipts tell, with the payloads from its upstream tasks' buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from replay.bundle.frames import ReceiptFrame
+from replay.debugger.members import Placed, placed_buffers, placed_receipts
+from replay.debugger.outcome import DivergenceFound, Missing
+from replay.debugger.ports import RecordingSource
+from replay.model import Channel, TaskId
+
+
+class Taken(NamedTuple):
+    """A buffer that was taken: its receipt, and the frame at its sender."""
+
+    i: int
+    attempt: int
+    path: str
+    offset: int
+    receipt: ReceiptFrame
+    buffer: Placed
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Goes through one attempt's buffers of a channel, forwards; begins anew where it is asked to go back."""
+
+    source: RecordingSource
+    channel: Channel
+    attempt: int
+    frames: Iterator[Placed] | None = None
+    last_seq: int = -1
+
+    def find(self, seq: int) -> Placed | None:
+        if self.frames is None or seq <= self.last_seq:
+            self.frames = placed_buffers(self.source, self.channel.source, self.attempt, self.channel.k)
+        for placed in self.frames:
+            self.last_seq = placed.frame.seq
+            if placed.frame.seq == seq:
+                return placed
+        self.frames = None
+        return None
+
+
+class Payloads:
+    """The buffers of one channel by (sender's attempt, seq)."""
+
+    def __init__(self, source: RecordingSource, channel: Channel):
+        self.source = source
+        self.channel = channel
+        self._readers: dict[int, _Reader] = {}
+
+    def find(self, attempt: int, seq: int) -> Placed | None:
+        """The buffer, if the recording has it."""
+        if attempt not in self._readers:
+            self._readers[attempt] = _Reader(self.source, self.channel, attempt)
+        return self._readers[attempt].find(seq)
+
+
+class ChannelTakes:
+    """The takes of one input: an attempt's own, then what earlier attempts had taken beyond them."""
+
+    def __init__(self, source: RecordingSource, task: TaskId, i: int, attempts: Iterable[int]):
+        channel = source.graph.channel(source.graph.task(task).inputs[i])
+        self.channel = channel
+        self._takes = self._follow(source, task, i, tuple(attempts), Payloads(source, channel))
+        self._head: Taken | None = None
+
+    def head(self) -> Taken | None:
+        """The next take, left where it is."""
+        if self._head is None:
+            self._head = next(self._takes, None)
+        return self._head
+
+    def take(self) -> Taken | None:
+        """The next take."""
+        head, self._head = self.head(), None
+        return head
+
+    def _follow(
+        self, source: RecordingSource, task: TaskId, i: int, attempts: tuple[int, ...], payloads: Payloads
+    ) -> Iterator[Taken]:
+        beyond = upto = -1
+        for attempt in attempts:
+            for path, offset, receipt in placed_receipts(source, task, attempt, i):
+                if not receipt.taken or receipt.seq <= beyond:
+                    continue
+                upto = max(upto, receipt.seq)
+                yield Taken(i, attempt, path, offset, receipt, self._payload(path, offset, receipt, payloads))
+            beyond = upto
+
+    def _payload(self, path: str, offset: int, receipt: ReceiptFrame, payloads: Payloads) -> Placed:
+        sender = self.channel.source
+        placed = payloads.find(receipt.sender_attempt, receipt.seq)
+        if placed is not None:
+            return placed
+        folder = f"tasks/{sender}/{receipt.sender_attempt}/sent-{self.channel.k}/"
+        if not any(True for _ in payloads.source.members.names(folder)):
+            raise Missing(
+                f"The recording lacks the buffers that {sender} sent on {self.channel.id} (no member under {folder}), "
+                f"so its receiver's records can't be processed again.",
+                member=folder,
+                channel=self.channel.id,
+            )
+        raise DivergenceFound(
+            f"{path} at offset {offset} says that buffer {receipt.seq} of {self.channel.id} was taken, but attempt "
+            f"{receipt.sender_attempt} of {sender} has no such buffer under {folder}.",
+            member=path,
+            offset=offset,
+            channel=self.channel.id,
+            buffer=receipt.seq,
+        )

@@ -1,0 +1,257 @@
+"""Replays one recovery: the state machine over the recorded events, the task over the recorded buffers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from replay.debugger.answers import Answers, Bringers, check_prefix_of_lineage
+from replay.debugger.comparison import Comparison
+from replay.debugger.evidence import check_output
+from replay.debugger.execution import Execution, Plan
+from replay.debugger.logs import check_decodable
+from replay.debugger.outcome import DivergenceFound, Missing, Verdict
+from replay.debugger.ports import RecordingSource
+from replay.debugger.resend import write_resends
+from replay.debugger.scene import Scene, own_logs, snapshot_of
+from replay.debugger.stepping import Stepping
+from replay.debugger.steps import StepWriter
+from replay.debugger.story import Story
+from replay.debugger.verify import culprit_upstream, operator_of, verify_attempt
+from replay.debugger.walk import Walk
+from replay.debugger.words import counted
+from replay.model import Thread
+from replay.recovery import EpochStarted, Logs, MainLogUsedUp, OutputRebuilt, ReplayInFlight
+from replay.recovery.effects import Effect
+
+VERIFIED_BYTES = 64 << 20
+"""Attempts whose buffers together are larger than this are not executed again as a whole beside the recovery."""
+
+
+@dataclass(slots=True)
+class RecoveryReplay:
+    """One failure. `detail` says what was compared, and what was not."""
+
+    source: RecordingSource
+    story: Story
+    scene: Scene
+    steps: StepWriter
+    detail: dict[str, Any] = field(default_factory=dict)
+    walk: Walk = field(init=False)
+    execution: Execution | None = None
+    comparison: Comparison | None = None
+    _used_up: bool = False
+    _rebuilt: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        answers = Answers(self.source, self.story)
+        self.walk = Walk(self.story, self.scene, self.source.graph, answers, self.steps, self._on_effect)
+
+    def run(self) -> tuple[Verdict, str]:
+        """The verdict and its sentence; raises where something contradicts or is missing."""
+        while self.walk.started is None and self.walk.next_event():
+            pass
+        if self.walk.started is None:
+            return self._never_replayed()
+        self._check_touched()
+        if not self.walk.started:
+            return self._free()
+        self._replay(self.walk.started)
+        self._check_own_log(self.walk.started)
+        self._verify_attempts()
+        return self._identical(self.walk.started)
+
+    # --- no replay ---
+
+    def _never_replayed(self) -> tuple[Verdict, str]:
+        scene, state = self.scene, self.walk.manager.state.name
+        self._check_touched()
+        if self.walk.given_up:
+            return "free", (
+                f"The recovery of {scene.task} escalated and everything was rolled back, as {self.walk.escalated}: "
+                f"no determinants were replayed, and the execution after it is a new one."
+            )
+        if (scene.task, scene.attempt) not in self.story.of_attempt:
+            raise Missing(
+                f"The recording tells nothing of a recovery of {scene.task} after failure {scene.failure}: there are "
+                f"no events of attempt {scene.attempt}."
+            )
+        raise Missing(
+            f"Attempt {scene.attempt} of {scene.task} ended in {state}, before its determinants were back: there is "
+            f"nothing to replay of this recovery{self._next_failure()}.",
+            state=state,
+        )
+
+    def _next_failure(self) -> str:
+        for number, event in sorted(self.story.failures.items()):
+            if event.get("task") == self.scene.task and event.get("attempt") == self.scene.attempt:
+                return f"; failure {number} is that of this very attempt"
+        return ""
+
+    def _free(self) -> tuple[Verdict, str]:
+        self._verify_attempts()
+        return "free", (
+            f"No determinants of {self.scene.task} were returned: nobody depends on what it had chosen, and attempt "
+            f"{self.scene.attempt} is a new execution."
+        )
+
+    # --- the replay ---
+
+    def _replay(self, logs: Logs) -> None:
+        source, scene = self.source, self.scene
+        check_prefix_of_lineage(source, scene.task, scene.before, logs)
+        by_thread: dict[Thread, dict[int, bytes]] = {}
+        for copy in logs:
+            by_thread.setdefault(copy.log.thread, {})[copy.epoch] = copy.data
+        check_decodable(by_thread, "what was returned", len(source.graph.task(scene.task).inputs))
+        state = snapshot_of(source, scene.task, scene.checkpoint, scene.attempt)
+        if scene.checkpoint and state is None:
+            raise Missing(
+                f"The recording lacks the snapshot of checkpoint {scene.checkpoint} that {scene.task} restored (no "
+                f"state/{scene.checkpoint}.json), so its records can't be processed again.",
+                checkpoint=scene.checkpoint,
+            )
+        plan = Plan(scene.task, scene.checkpoint, state, by_thread, (scene.attempt, *scene.before), "the returned log")
+        self.comparison = Comparison(source, scene.task, own=scene.attempt, against=scene.before)
+        bringers = Bringers.of(self.walk.answers.holders_of(scene.task), logs, self.walk.started_us)
+        stepping = Stepping(
+            source.graph.task(scene.task),
+            scene.before[0],
+            self.steps,
+            self.comparison,
+            bringers,
+            holds_back=True,
+            on_epoch=self._on_epoch,
+        )
+        try:
+            self.execution = Execution(source, plan, operator_of(source, scene.task), stepping)
+            stepping.begin(self.execution, self._restored_words())
+            self.execution.start()
+            self._drive()
+            self.execution.log.check_complete()
+        except DivergenceFound as found:
+            raise culprit_upstream(source, self.story, scene.task, found) from None
+
+    def _drive(self) -> None:
+        execution = self.execution
+        if execution is None:
+            return
+        self._tell_manager()
+        while True:
+            self._catch_up(execution)
+            if not execution.step():
+                break
+            self._tell_manager()
+        while self.walk.manager.state.name == "Replaying" or self.walk.next_is_due(self.steps.t_us):
+            if not self.walk.next_event():
+                break
+        self.walk.check_all_seen()
+
+    def _catch_up(self, execution: Execution) -> None:
+        """Recorded events come before what was done after them."""
+        following = execution.next_time_us()
+        while following is not None and self.walk.next_us is not None and self.walk.next_us <= following:
+            if self.walk.next_is_running and execution.body.replaying:
+                return
+            self.walk.next_event()
+
+    def _tell_manager(self) -> None:
+        execution = self.execution
+        if execution is None:
+            return
+        if not self._used_up and not execution.body.replaying:
+            self._used_up = True
+            if not self.walk.manager.is_running:
+                self.walk.handle(MainLogUsedUp(), self.steps.caused_by("append"))
+        rebuilding = self.walk.manager.state.context.rebuilding
+        for k, one in enumerate(self.source.graph.task(self.scene.task).outputs):
+            if k not in self._rebuilt and not execution.pending[k]:
+                self._rebuilt.add(k)
+                if one.channel in rebuilding:
+                    self.walk.handle(OutputRebuilt(one.channel), self.steps.caused_by("hold-back"))
+
+    def _on_epoch(self, epoch: int) -> None:
+        self.walk.handle(EpochStarted(epoch), self.steps.caused_by("take-buffer"))
+
+    def _on_effect(self, effect: Effect, causes: tuple[str, ...]) -> None:
+        if isinstance(effect, ReplayInFlight):
+            write_resends(self.source, self.scene, self.steps, effect, causes)
+
+    def _restored_words(self) -> str:
+        scene = self.scene
+        what = f"the state of checkpoint {scene.checkpoint}" if scene.checkpoint else "its initial state"
+        return f"{scene.task} begins with {what}, in epoch {scene.checkpoint}."
+
+    # --- checks ---
+
+    def _check_touched(self) -> None:
+        """The buffers and deltas that the recovery touches, against everything else said of them."""
+        source, scene = self.source, self.scene
+        present = set(source.attempts(scene.task))
+        for attempt in sorted({scene.attempt, *scene.before} & present):
+            for k in range(len(source.graph.task(scene.task).outputs)):
+                check_output(source, self.story, scene.task, attempt, k)
+        for channel in source.graph.task(scene.task).inputs:
+            one = source.graph.channel(channel)
+            for attempt in source.attempts(one.source):
+                check_output(source, self.story, one.source, attempt, one.k)
+
+    def _check_own_log(self, logs: Logs) -> None:
+        """What the attempt itself recorded begins with what was returned to it."""
+        ended = next(
+            (one for one in self.story.lives.get(self.scene.task, ()) if one.attempt == self.scene.attempt), None
+        )
+        own = own_logs(self.source, self.scene.task, self.scene.attempt, from_epoch=self.scene.checkpoint)
+        if not any(own.values()):
+            self.detail["not_compared"] = f"attempt {self.scene.attempt} left no log of its own"
+            return
+        for copy in logs:
+            mine = own.get(copy.log.thread, {}).get(copy.epoch, b"")
+            cut_short = ended is not None and ended.ended_by == "failure"
+            if mine.startswith(copy.data) or (cut_short and copy.data.startswith(mine)):
+                continue
+            path = f"tasks/{self.scene.task}/{self.scene.attempt}/{copy.log.thread}/{copy.epoch}.det"
+            raise DivergenceFound(
+                f"{path} does not begin with the {len(copy.data)} bytes that were returned: the live recovery appended "
+                f"something else.",
+                member=path,
+                thread=copy.log.thread,
+                epoch=copy.epoch,
+            )
+
+    def _verify_attempts(self) -> None:
+        """Every attempt of this task that is touched, and of those it reads from, executed again as a whole."""
+        source, task = self.source, self.scene.task
+        whole: list[tuple[Any, int]] = [(one, n) for one in source.graph.upstream(task) for n in source.attempts(one)]
+        whole += [(task, n) for n in source.attempts(task)]
+        size = sum(
+            source.members.size(name) for one, n in whole for name in source.members.names(f"tasks/{one}/{n}/sent-")
+        )
+        if size > VERIFIED_BYTES:
+            self.detail["not_executed_again"] = (
+                f"{counted(len(whole), 'attempt')} of {task} and the tasks above it as a whole, being {size:,} bytes"
+            )
+            return
+        for one, n in whole:
+            try:
+                verify_attempt(source, self.story, one, n)
+            except Missing as missing:
+                self.detail.setdefault("not_executed_again", missing.sentence)
+
+    def _identical(self, logs: Logs) -> tuple[Verdict, str]:
+        comparison, execution = self.comparison, self.execution
+        if comparison is None or execution is None:
+            raise Missing("Nothing was replayed.")
+        if comparison.uncompared:
+            raise Missing(
+                f"{counted(comparison.uncompared, 'rebuilt buffer')} of {self.scene.task} could not be compared: the "
+                f"recording lacks what the attempt before had cut.",
+                uncompared=comparison.uncompared,
+            )
+        size = sum(len(copy.data) for copy in logs)
+        self.detail |= {"log_bytes": size, "buffers": comparison.compared, "snapshots": comparison.snapshots}
+        self.detail["holders"] = sorted({copy.holder for copy in logs})
+        return "identical", (
+            f"The replay of {self.scene.task} is identical: {size:,} bytes of log appended again as they were "
+            f"returned, {counted(comparison.compared, 'buffer')} rebuilt as they were before."
+        )

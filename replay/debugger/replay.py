@@ -1,0 +1,82 @@
+"""Replays a recovery, or an attempt from its own log, from a recording: writes every step and gives a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from replay.debugger.attempt_replay import replay_attempt
+from replay.debugger.outcome import DivergenceFound, Missing, Outcome
+from replay.debugger.ports import NoSteps, RecordingSource, StepSink
+from replay.debugger.recovery_replay import RecoveryReplay
+from replay.debugger.scene import Scene, choose
+from replay.debugger.steps import Progress, StepWriter
+from replay.debugger.story import Story
+from replay.errors import CorruptMember
+
+
+def replay(
+    source: RecordingSource,
+    *,
+    task: str | None = None,
+    failure: int | None = None,
+    attempt: int | None = None,
+    sink: StepSink | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Outcome:
+    """The recovery of a failure (the first, where none is named), or with `attempt` that attempt from its own log.
+
+    What the recording contradicts is the verdict `diverged`; what it lacks is `unknown`, with what is missing.
+    Raises `ReplayError` where what was asked for isn't in the recording, and `Cancelled`.
+    """
+    story = Story.read(source.events())
+    scene = choose(source, story, task=task, failure=failure, attempt=attempt)
+    steps = StepWriter(sink or NoSteps(), scene.task, progress, cancelled)
+    try:
+        if story.unreadable is not None:
+            raise DivergenceFound(f"The events can't be read to their end: {story.unreadable}", member="events.ndjson")
+        run = _run_attempt if scene.failure is None else _run_recovery
+        return run(source, story, scene, steps)
+    except DivergenceFound as found:
+        return _diverged(scene, steps, found)
+    except CorruptMember as fault:
+        damage = DivergenceFound(f"A member is damaged: {fault}", member=fault.path, offset=fault.offset)
+        return _diverged(scene, steps, damage)
+    except Missing as missing:
+        steps.write("finish", missing.sentence, causes=steps.caused_by("transition"))
+        return _outcome("unknown", scene, steps, missing.sentence, missing.detail)
+    finally:
+        steps.sink.flush()
+
+
+def _run_recovery(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> Outcome:
+    replayed = RecoveryReplay(source, story, scene, steps)
+    verdict, sentence = replayed.run()
+    steps.write("finish", sentence, causes=steps.caused_by("transition"))
+    return _outcome(verdict, scene, steps, sentence, replayed.detail)
+
+
+def _run_attempt(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> Outcome:
+    sentence, detail = replay_attempt(source, story, scene, steps)
+    steps.write("finish", sentence, causes=steps.caused_by("restore"))
+    return _outcome("identical", scene, steps, sentence, detail)
+
+
+def _diverged(scene: Scene, steps: StepWriter, found: DivergenceFound) -> Outcome:
+    detail = found.detail
+    steps.write(
+        "diverge",
+        found.sentence,
+        actor=str(detail.get("thread", "main")),
+        causes=steps.caused_by("take-buffer", "take-determinant", "cut-buffer", "answer"),
+        log=detail.get("thread"),
+        log_offset=detail["offset"] if "thread" in detail and isinstance(detail.get("offset"), int) else None,
+        channel=detail.get("channel"),
+        buffer=detail.get("buffer"),
+    )
+    return _outcome("diverged", scene, steps, found.sentence, detail)
+
+
+def _outcome(verdict: Any, scene: Scene, steps: StepWriter, sentence: str, detail: dict[str, Any]) -> Outcome:
+    return Outcome(verdict, sentence, scene.task, scene.attempt, scene.failure, steps.count, detail)

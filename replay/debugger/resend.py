@@ -1,0 +1,37 @@
+"""The steps of rebuilt buffers that go out again to a receiver that asked for them."""
+
+from __future__ import annotations
+
+from replay.debugger.members import placed_buffers
+from replay.debugger.ports import RecordingSource
+from replay.debugger.scene import Scene
+from replay.debugger.steps import StepWriter
+from replay.debugger.words import bytes_of
+from replay.model import thread_of_output
+from replay.recovery import ReplayInFlight
+
+
+def write_resends(
+    source: RecordingSource, scene: Scene, steps: StepWriter, effect: ReplayInFlight, causes: tuple[str, ...]
+) -> None:
+    """One step per rebuilt buffer of the in-flight log from the asked epoch on, but for the first `skip` of them."""
+    channel = source.graph.channel(effect.channel)
+    skipped = 0
+    for placed in placed_buffers(source, scene.task, scene.attempt, channel.k, from_epoch=effect.epoch):
+        frame = placed.frame
+        if not frame.held_back:
+            break
+        if skipped < effect.skip:
+            skipped += 1
+            continue
+        step = steps.write(
+            "send-buffer",
+            f"Sends buffer {frame.seq} of {channel.id} from the in-flight log: {channel.target} asked for it and had "
+            f"not received it ({bytes_of(len(frame.payload))}).",
+            actor=thread_of_output(channel.k),
+            causes=causes,
+            channel=channel.id,
+            buffer=frame.seq,
+            size=len(frame.payload),
+        )
+        steps.sink.buffer(step, scene.task, channel.id, frame.seq, len(frame.payload), None, None)

@@ -1,0 +1,94 @@
+"""What is replayed: which attempt of which task, from which checkpoint, and whose work it continues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from replay.debugger.ports import RecordingSource
+from replay.debugger.story import Story
+from replay.errors import ReplayError, printable
+from replay.model import MAIN, TaskId, Thread
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """`failure` None: an attempt is executed again from its own log. `before`: the attempts that it continues."""
+
+    task: TaskId
+    attempt: int
+    checkpoint: int
+    failure: int | None = None
+    before: tuple[int, ...] = ()
+    failed_attempt: int | None = None
+
+
+def choose(
+    source: RecordingSource, story: Story, *, task: str | None, failure: int | None, attempt: int | None
+) -> Scene:
+    """From what was asked for; the first failure where nothing was."""
+    if task is not None and task not in source.graph:
+        raise ReplayError(
+            f"the recording has no task {printable(task)}", remedy="Its tasks are those that job.json lists"
+        )
+    if attempt is not None:
+        return _of_attempt(source, story, task, attempt)
+    number = story.first_failure(task) if failure is None else failure
+    event = story.failure(number)
+    failed = str(event.get("task"))
+    if failed not in source.graph:
+        raise ReplayError(f"failure {number} is of {printable(failed)}, which job.json does not list")
+    if task is not None and task != failed:
+        raise ReplayError(f"failure {number} is of {failed} and not of {task}", remedy=f"Ask for task {failed}")
+    return _of_failure(story, TaskId(failed), number)
+
+
+def _of_failure(story: Story, task: TaskId, number: int) -> Scene:
+    event = story.failures[number]
+    before = int(event.get("attempt", 0))
+    following = (
+        attempt
+        for (one, attempt), start in sorted(story.starts.items())
+        if one == task and attempt > before and start.get("failure") in (event.get("n"), None)
+    )
+    attempt = next(following, before + 1)
+    # Where nothing came back, there is still the attempt before to look at.
+    chain = story.lineage_before(task, attempt) or (before,)
+    return Scene(task, attempt, story.checkpoint_of(task, attempt), number, chain, before)
+
+
+def _of_attempt(source: RecordingSource, story: Story, task: str | None, attempt: int) -> Scene:
+    if task is None:
+        raise ReplayError("an attempt was named, but no task", remedy="Name the task, as with --task join.0")
+    if attempt not in set(source.attempts(task)) and (task, attempt) not in story.starts:
+        known = ", ".join(str(one) for one in source.attempts(task)) or "none"
+        raise ReplayError(f"{task} has no attempt {attempt}", remedy=f"Its attempts in this recording are: {known}")
+    return Scene(TaskId(task), attempt, story.checkpoint_of(task, attempt))
+
+
+def snapshot_of(source: RecordingSource, task: TaskId, checkpoint: int, upto_attempt: int) -> Mapping[str, Any] | None:
+    """The latest snapshot of a checkpoint that an attempt up to this one took."""
+    for attempt in sorted(source.attempts(task), reverse=True):
+        if attempt <= upto_attempt:
+            state = source.state(task, attempt, checkpoint)
+            if state is not None:
+                return state
+    return None
+
+
+def own_logs(source: RecordingSource, task: TaskId, attempt: int, *, from_epoch: int) -> dict[Thread, dict[int, bytes]]:
+    """An attempt's own logs, by thread and epoch."""
+    return {
+        thread: {
+            epoch: source.log_bytes(task, attempt, thread, epoch)
+            for epoch in source.epochs(task, attempt, thread)
+            if epoch >= from_epoch
+        }
+        for thread in source.graph.task(task).threads
+    }
+
+
+def has_main_log(logs: Mapping[Thread, Mapping[int, bytes]]) -> bool:
+    """Whether anything of the main thread is there."""
+    return any(logs.get(MAIN, {}).values())

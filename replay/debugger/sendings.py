@@ -1,0 +1,133 @@
+"""The sendings on one output of an attempt: what each carried, held against the logs that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from replay.bundle.frames import FROM_IN_FLIGHT, SENDING_HEAD_BYTES, SendingFrame
+from replay.debugger.members import damaged, placed_sendings
+from replay.debugger.outcome import DivergenceFound
+from replay.debugger.ports import RecordingSource
+from replay.debugger.story import Story
+from replay.errors import CorruptMember
+from replay.log.deltas import DeltaExtent, decode_extents
+from replay.model import MAIN, Channel, LogId, TaskId
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One sending. `upto`: how far the receiver had been sent each epoch of the main log, this sending included."""
+
+    path: str
+    offset: int
+    epoch: int
+    t_us: int
+    seq: int
+    sending: int
+    flags: int
+    carries: bool
+    upto: Mapping[int, int]
+
+    def main_upto(self, epoch: int) -> int:
+        """How much of that epoch of the sender's main log the receiver had been sent."""
+        return self.upto.get(epoch, 0)
+
+
+def read_sent(source: RecordingSource, story: Story, task: TaskId, attempt: int, k: int) -> dict[int, list[Sent]]:
+    """Every sending of an output by its buffer; raises where a delta is not what the logs say."""
+    return _Sendings(source, story, task, attempt, k).read()
+
+
+class _Sendings:
+    def __init__(self, source: RecordingSource, story: Story, task: TaskId, attempt: int, k: int):
+        self.source = source
+        self.task = task
+        self.attempt = attempt
+        self.channel: Channel = source.graph.channel(source.graph.task(task).outputs[k].channel)
+        self.k = k
+        self.layout = source.manifest.protocol.delta_layout
+        self.shares = source.manifest.protocol.sharing_depth != 0
+        self.receivers = {n for one, n in story.starts if one == self.channel.target} | set(
+            source.attempts(self.channel.target)
+        )
+        # What the current registration of the receiver was sent: (log, epoch) to offset.
+        self.known: dict[tuple[LogId, int], int] = {}
+
+    def read(self) -> dict[int, list[Sent]]:
+        placed = list(placed_sendings(self.source, self.task, self.attempt, self.k))
+        placed.sort(key=lambda one: (one[3].t_us, one[3].flags & FROM_IN_FLIGHT == 0))
+        found: dict[int, list[Sent]] = {}
+        for path, offset, epoch, frame in placed:
+            sent = self._sent(path, offset, epoch, frame)
+            found.setdefault(frame.seq, []).append(sent)
+        return found
+
+    def _sent(self, path: str, offset: int, epoch: int, frame: SendingFrame) -> Sent:
+        if frame.flags & ~FROM_IN_FLIGHT:
+            self._differs(path, offset, frame, f"has the flags {frame.flags:#04x}; only bit 0 has a meaning")
+        if self.receivers and frame.receiver_attempt not in self.receivers:
+            self._differs(
+                path,
+                offset,
+                frame,
+                f"went to attempt {frame.receiver_attempt} of {self.channel.target}, which never was",
+            )
+        for extent in self._extents(path, offset, frame):
+            self._check_extent(path, offset, frame, extent)
+            self.known[extent.log, extent.epoch] = extent.offset + extent.length
+        own = LogId(self.task, MAIN)
+        upto = {one: length for (log, one), length in self.known.items() if log == own}
+        return Sent(path, offset, epoch, frame.t_us, frame.seq, frame.sending, frame.flags, self.shares, upto)
+
+    def _extents(self, path: str, offset: int, frame: SendingFrame) -> Iterable[DeltaExtent]:
+        if not frame.delta:
+            return ()
+        try:
+            return decode_extents(frame.delta, self.source.ids, self.layout, path=path, at=offset + SENDING_HEAD_BYTES)
+        except CorruptMember as fault:
+            raise damaged(fault, path, frame.seq) from None
+
+    def _check_extent(self, path: str, offset: int, frame: SendingFrame, extent: DeltaExtent) -> None:
+        known = self.known.get((extent.log, extent.epoch), 0)
+        if extent.offset not in (known, 0):
+            self._differs(
+                path,
+                offset,
+                frame,
+                f"carries {extent.log}, epoch {extent.epoch}, from offset {extent.offset} on, where the receiver had "
+                f"been sent {known} bytes",
+            )
+        data = frame.delta[extent.at : extent.at + extent.length]
+        attempts = (self.attempt,) if extent.log.task == self.task else self.source.attempts(extent.log.task)
+        copies = [
+            self.source.log_bytes(extent.log.task, one, extent.log.thread, extent.epoch)[
+                extent.offset : extent.offset + extent.length
+            ]
+            for one in attempts
+        ]
+        if any(copies) and data not in copies:
+            whose = f"attempt {self.attempt}" if extent.log.task == self.task else "no attempt"
+            self._differs(
+                path,
+                offset,
+                frame,
+                f"carries {extent.length} bytes of {extent.log}, epoch {extent.epoch}, offset {extent.offset}, that "
+                f"are not those of the log of {extent.log.task} ({whose})",
+                log=str(extent.log),
+                epoch=extent.epoch,
+                log_offset=extent.offset,
+                asked=max(copies, key=len).hex()[:64],
+                logged=data.hex()[:64],
+            )
+
+    def _differs(self, path: str, offset: int, frame: SendingFrame, why: str, **detail: Any) -> None:
+        raise DivergenceFound(
+            f"{path} at offset {offset}: sending {frame.sending} of buffer {frame.seq} of {self.channel.id} {why}.",
+            member=path,
+            offset=offset,
+            channel=self.channel.id,
+            buffer=frame.seq,
+            **detail,
+        )

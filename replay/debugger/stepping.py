@@ -1,0 +1,291 @@
+"""Writes the steps of an execution: what was taken, delivered, followed, appended, written, cut and held back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from replay.debugger.answers import Bringers
+from replay.debugger.comparison import Comparison
+from replay.debugger.execution import Execution
+from replay.debugger.inputs import Taken
+from replay.debugger.logs import Built
+from replay.debugger.state_keys import changes, flat
+from replay.debugger.steps import StepWriter
+from replay.debugger.words import bytes_of, counted, said
+from replay.log.codec import encode
+from replay.log.determinants import Determinant, Order, is_async
+from replay.model import MAIN, Record, Task, thread_of_output
+from replay.runtime.output import Cut
+
+_SMALL_STATE_KEYS = 512
+_SHOWN_KEY = 40
+
+
+@dataclass(slots=True)
+class Stepping:
+    """Watches an execution and its body. `log_attempt` is whose log the determinants are named after."""
+
+    shape: Task
+    log_attempt: int
+    steps: StepWriter
+    comparison: Comparison
+    bringers: Bringers
+    holds_back: bool
+    on_epoch: Callable[[int], None] = lambda epoch: None
+    execution: Execution | None = None
+    coarse: bool = False
+    _state: dict[str, str] = field(default_factory=dict)
+    _numbers: dict[tuple[str, int], int] = field(default_factory=dict)
+    _order_written: bool = False
+    _last_taken: Taken | None = None
+
+    # --- the beginning ---
+
+    def begin(self, execution: Execution, restored: str) -> None:
+        """Hooks into the body, and writes the state that it begins with."""
+        self.execution = execution
+        execution.body.observer = self
+        execution.body.choices.observer = self
+        self._stand()
+        step = self.steps.write("restore", restored, causes=self.steps.caused_by("transition"))
+        self._note_state(step)
+
+    def _stand(self) -> None:
+        if self.execution is not None:
+            self.steps.epoch = self.execution.body.epoch
+            self.steps.record_count = self.execution.body.record_count
+
+    # --- inputs ---
+
+    def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None:
+        """The execution's watcher: kept until the body takes it."""
+        self.comparison.taken(taken, epoch, offset, record_count)
+        self._last_taken = taken
+        self.steps.t_us = max(self.steps.t_us, taken.receipt.taken_us)
+
+    def taking(self, i: int, seq: int) -> None:
+        """The body is about to take a buffer."""
+        self._stand()
+        taken = self._last_taken
+        if taken is None:
+            return
+        frame = taken.buffer.frame
+        channel = self.shape.inputs[i]
+        upstream = channel.partition(">")[0]
+        what = "an event" if frame.is_event else bytes_of(len(frame.payload))
+        event = f" ({frame.payload.decode('utf-8', 'replace')})" if frame.is_event else ""
+        order = None if frame.is_event else self._order_ahead(i)
+        if order is None:
+            says = f"Takes the next buffer of channel {i} ({upstream}): buffer {seq}, {what}{event}."
+            causes = self.steps.caused_by("restore")
+        else:
+            says = f"The log says the next buffer came from channel {i} ({upstream}): buffer {seq}, {what}."
+            causes = (f"step:{order}",)
+        self.steps.write(
+            "take-buffer",
+            f"{says} {self.comparison.first_execution_took(taken)}",
+            causes=causes,
+            channel=channel,
+            buffer=seq,
+            size=len(frame.payload),
+        )
+
+    def _order_ahead(self, i: int) -> int | None:
+        """The order determinant comes before the buffer that it names, though the body takes both at once."""
+        cursor = self.execution.body.choices.cursor if self.execution is not None else None
+        if cursor is None or self.execution is None or len(self.shape.inputs) == 1:
+            return None
+        epoch = self.execution.body.epoch
+        if cursor.peek(epoch) != Order(i):
+            return None
+        self._order_written = True
+        return self._determinant(Order(i), MAIN, epoch, cursor.offset(epoch))
+
+    def delivering(self, record: Record, record_count: int) -> None:
+        """A record is about to be processed."""
+        self._stand()
+        self.steps.record_count = record_count
+        taken = self._last_taken
+        key = _short(record.key)
+        origin = "" if taken is None else f" of buffer {taken.buffer.frame.seq}"
+        self.steps.write(
+            "deliver-record",
+            f"Processes record {record_count:,} of the epoch, key {key}{origin}.",
+            causes=self.steps.caused_by("take-buffer"),
+            channel=None if taken is None else self.shape.inputs[taken.i],
+            buffer=None if taken is None else taken.buffer.frame.seq,
+        )
+
+    def records_done(self) -> None:
+        """A record and all that followed from it are done: what changed in the operator's state?"""
+        if self.execution is None or (self.coarse and self.execution.body.pending_elements):
+            return
+        step = self.steps.last.get("deliver-record")
+        if step is not None:
+            self._note_state(step)
+
+    def _note_state(self, step: int) -> None:
+        if self.execution is None:
+            return
+        state = flat(self.execution.body.operator.snapshot())
+        if not self.shape.inputs:
+            state["source.offset"] = str(self.execution.body.source_offset)
+        for key, before, after in changes(self._state, state):
+            self.steps.changed(step, key, before, after)
+        self._state = state
+        self.coarse = len(state) > _SMALL_STATE_KEYS
+
+    # --- determinants ---
+
+    def took(self, determinant: Determinant, epoch: int, offset: int) -> None:
+        """The main thread used a determinant of the log that it follows."""
+        if self._order_written and isinstance(determinant, Order):
+            self._order_written = False
+            return
+        self._stand()
+        self._determinant(determinant, MAIN, epoch, offset)
+
+    def _determinant(self, determinant: Determinant, thread: str, epoch: int, offset: int) -> int:
+        number = self._numbers.get((thread, epoch), 0)
+        self._numbers[thread, epoch] = number + 1
+        task = self.shape.id
+        cause = f"det:{task}/{self.log_attempt}/{thread}/{epoch}#{number}"
+        causes = (cause, *self.bringers.cause(task, thread, epoch, offset), *self.steps.caused_by("merge"))
+        upstream = ""
+        if isinstance(determinant, Order) and determinant.channel < len(self.shape.inputs):
+            upstream = f" ({self.shape.inputs[determinant.channel].partition('>')[0]})"
+        kind = "fire-async" if is_async(determinant) else "take-determinant"
+        return self.steps.write(
+            kind,
+            f"The log says that {said(determinant)}{upstream}: determinant {number:,} of epoch {epoch}.",
+            actor=thread,
+            causes=causes,
+            log=thread,
+            log_offset=offset,
+            size=len(encode(determinant)),
+        )
+
+    def appended(self, determinant: Determinant, epoch: int) -> None:
+        """A determinant was appended to the main log (again)."""
+        if self.execution is None:
+            return
+        size = len(encode(determinant))
+        end = self.execution.log.length(MAIN, epoch)
+        self.steps.write(
+            "append",
+            f"Appends it again: {determinant.kind} at offset {end - size:,} of the main log, epoch {epoch}.",
+            causes=self.steps.caused_by("fire-async" if is_async(determinant) else "take-determinant"),
+            log=MAIN,
+            log_offset=end - size,
+            size=size,
+        )
+
+    def firing(self, determinant: Determinant) -> None:
+        """An asynchronous determinant is about to be executed; the step is written when it is taken from the log."""
+        self._stand()
+
+    # --- outputs ---
+
+    def writing(self, k: int, record: Record, data: bytes) -> None:
+        """A record is about to be written to an output."""
+        channel = self.shape.outputs[k].channel
+        self.steps.write(
+            "write-record",
+            f"Writes a record with key {_short(record.key)} to output {k} ({channel.partition('>')[2]}): "
+            f"{bytes_of(len(data))}.",
+            causes=self.steps.caused_by("deliver-record"),
+            channel=channel,
+            size=len(data),
+        )
+
+    def wrote(self, record: Record) -> None:
+        """A sink gave a record to the outside."""
+        self.comparison.wrote(record)
+        self.steps.write(
+            "write-record",
+            f"Gives a record with key {_short(record.key)} to the outside world.",
+            causes=self.steps.caused_by("deliver-record"),
+        )
+
+    def cut(self, k: int, cut: Cut, named: Built | None) -> None:
+        """A buffer was cut at exactly the size that the output's log names."""
+        self._stand()
+        thread = thread_of_output(k)
+        channel = self.shape.outputs[k].channel
+        if named is not None:
+            number = f"det:{self.shape.id}/{self.log_attempt}/{thread}/{named.epoch}#{named.seq}"
+            causes = (number, *self.bringers.cause(self.shape.id, thread, named.epoch, named.offset))
+            self.steps.write(
+                "take-determinant",
+                f"The log of {thread} says that buffer {cut.seq} of {channel} has {bytes_of(named.buffer_bytes)}.",
+                actor=thread,
+                causes=(*causes, *self.steps.caused_by("merge")),
+                log=thread,
+                log_offset=named.offset,
+                channel=channel,
+                buffer=cut.seq,
+                size=5,
+            )
+        what = "an event" if cut.is_event else "records"
+        self.steps.write(
+            "cut-buffer",
+            f"Cuts buffer {cut.seq} of {channel}: {bytes_of(len(cut.payload))} of {what}, as in the first execution.",
+            actor=thread,
+            causes=self.steps.caused_by("take-determinant", "write-record"),
+            log=thread,
+            log_offset=None if named is None else named.offset,
+            channel=channel,
+            buffer=cut.seq,
+            size=len(cut.payload),
+        )
+        self._hold_back(k, cut)
+
+    def _hold_back(self, k: int, cut: Cut) -> None:
+        channel = self.shape.outputs[k].channel
+        receiver = channel.partition(">")[2]
+        matches, received = self.comparison.cut(k, cut)
+        equal = "It equals the one before, byte for byte." if matches else "There is none before to compare it with."
+        had = {
+            True: f"{receiver} has received it before. ",
+            False: f"{receiver} never received it. ",
+            None: "",
+        }[received]
+        kind = "hold-back" if self.holds_back else "send-buffer"
+        done = "is in the in-flight log and not sent" if self.holds_back else "was cut here and sent"
+        step = self.steps.write(
+            kind,
+            f"Buffer {cut.seq} of {channel} {done}. {had}{equal}",
+            actor=thread_of_output(k),
+            causes=self.steps.caused_by("cut-buffer"),
+            channel=channel,
+            buffer=cut.seq,
+            size=len(cut.payload),
+        )
+        self.steps.sink.buffer(step, self.shape.id, channel, cut.seq, len(cut.payload), received, matches)
+
+    # --- epochs ---
+
+    def epoch_started(self, epoch: int) -> None:
+        """The task passed a barrier."""
+        self._stand()
+        self.on_epoch(epoch)
+
+    def snapshotting(self, checkpoint: int, state: Mapping[str, Any]) -> None:
+        """The main thread took a snapshot."""
+        keys = len(flat(state.get("operator", {})))
+        self.steps.write(
+            "snapshot",
+            f"Takes the snapshot of checkpoint {checkpoint}: {counted(keys, 'key')} of operator state.",
+            causes=self.steps.caused_by("take-buffer", "fire-async")[-1:],
+        )
+
+    def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
+        """A snapshot is complete."""
+        self.comparison.snapshot_taken(checkpoint, state)
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= _SHOWN_KEY else f"{text[:_SHOWN_KEY]}…"

@@ -1,0 +1,90 @@
+"""Numbers and writes steps; knows where the replayed task stands, so that every step says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from replay.debugger.outcome import Cancelled
+from replay.debugger.ports import StepRow, StepSink
+from replay.model import MAIN
+
+Progress = Callable[[str, int, int | None, str], None]
+"""(phase, done, total or None, unit)"""
+
+_LOOK_UP_EVERY = 256
+_FIRST_FLUSH = 64
+
+
+@dataclass(slots=True)
+class StepWriter:
+    """`state`, `epoch`, `record_count` and `t_us` are the task's, kept by whoever drives the replay."""
+
+    sink: StepSink
+    task: str
+    progress: Progress | None = None
+    cancelled: Callable[[], bool] | None = None
+    state: str = "Standby"
+    epoch: int = 0
+    record_count: int = 0
+    t_us: int = 0
+    count: int = 0
+    last: dict[str, int] = field(default_factory=dict)
+
+    def write(
+        self,
+        kind: str,
+        text: str,
+        *,
+        actor: str = MAIN,
+        causes: Iterable[str] = (),
+        log: str | None = None,
+        log_offset: int | None = None,
+        channel: str | None = None,
+        buffer: int | None = None,
+        size: int | None = None,
+    ) -> int:
+        """Writes a step and its causes; returns its number."""
+        step = self.count
+        self.count += 1
+        self.last[kind] = step
+        self.sink.step(
+            StepRow(
+                step,
+                self.task,
+                actor,
+                kind,
+                self.state,
+                self.epoch,
+                self.record_count,
+                self.t_us,
+                log,
+                log_offset,
+                channel,
+                buffer,
+                size,
+                text,
+            )
+        )
+        for cause in causes:
+            self.sink.cause(step, cause)
+        if step == _FIRST_FLUSH:
+            self.sink.flush()
+        if step % _LOOK_UP_EVERY == 0:
+            self.look_up()
+        return step
+
+    def changed(self, step: int, key: str, before: str | None, after: str | None) -> None:
+        """A key of the task's state changed at that step."""
+        self.sink.state_change(step, self.task, key, before, after)
+
+    def caused_by(self, *kinds: str) -> tuple[str, ...]:
+        """The last step of each of these kinds, as causes."""
+        return tuple(f"step:{self.last[kind]}" for kind in kinds if kind in self.last)
+
+    def look_up(self) -> None:
+        """Tells how far it is, and stops where nobody wants it any more."""
+        if self.cancelled is not None and self.cancelled():
+            raise Cancelled
+        if self.progress is not None:
+            self.progress("replaying", self.count, None, "steps")

@@ -1,0 +1,114 @@
+"""The recording's events as a replay needs them: failures, attempts, and what each attempt noticed, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from replay.causality.life import Life, lives
+from replay.errors import ReplayError, printable
+
+Event = Mapping[str, Any]
+
+_LEFT_OUT = frozenset({"metric", "checkpoint-acknowledged", "checkpoint-notified", "epoch-precommitted"})
+
+
+@dataclass(slots=True)
+class Story:
+    """Read once. `of_attempt` holds what happened at an attempt, by (task, attempt)."""
+
+    failures: dict[int, Event] = field(default_factory=dict)
+    starts: dict[tuple[str, int], Event] = field(default_factory=dict)
+    of_attempt: dict[tuple[str, int], list[Event]] = field(default_factory=dict)
+    by_number: dict[int, Event] = field(default_factory=dict)
+    rollbacks: list[Event] = field(default_factory=list)
+    activations: dict[int, Event] = field(default_factory=dict)
+    lives: dict[str, list[Life]] = field(default_factory=dict)
+    unreadable: str | None = None
+
+    @classmethod
+    def read(cls, events: Iterable[Event]) -> Story:
+        """Up to a fault in the member, which is kept as a sentence."""
+        story = cls()
+        kept: list[Event] = []
+        try:
+            for event in events:
+                kept.append(event)
+                story._take(event)
+        except ReplayError as fault:
+            story.unreadable = str(fault)
+        story.lives = lives(kept)
+        return story
+
+    def _take(self, event: Event) -> None:
+        kind, number = event.get("type"), event.get("n")
+        if kind in _LEFT_OUT:
+            return
+        if isinstance(number, int):
+            self.by_number[number] = event
+        task, attempt = event.get("at", event.get("task")), event.get("attempt")
+        if kind == "task-failed" and isinstance(event.get("failure"), int):
+            self.failures[event["failure"]] = event
+        elif kind == "attempt-started" and isinstance(task, str) and isinstance(attempt, int):
+            self.starts[str(event.get("task", task)), attempt] = event
+        elif kind == "global-rollback":
+            self.rollbacks.append(event)
+        elif kind in ("standby-activated", "task-rescheduled") and isinstance(event.get("failure"), int):
+            self.activations[event["failure"]] = event
+        elif isinstance(task, str) and isinstance(attempt, int):
+            self.of_attempt.setdefault((task, attempt), []).append(event)
+
+    def failure(self, number: int) -> Event:
+        """The `task-failed` event of a failure."""
+        if number not in self.failures:
+            known = ", ".join(str(one) for one in sorted(self.failures)) or "none"
+            raise ReplayError(f"the recording has no failure {number}", remedy=f"Its failures are: {known}")
+        return self.failures[number]
+
+    def first_failure(self, task: str | None) -> int:
+        """The first failure, or the first of that task."""
+        found = [n for n, event in sorted(self.failures.items()) if task is None or event.get("task") == task]
+        if not found:
+            whose = "nothing failed" if task is None else f"{printable(task)} never failed"
+            raise ReplayError(
+                f"{whose} in this recording", remedy="--attempt K executes an attempt again from its own log"
+            )
+        return found[0]
+
+    def checkpoint_of(self, task: str, attempt: int) -> int:
+        """The checkpoint that an attempt restored; 0 is the initial state."""
+        checkpoint = self.starts.get((task, attempt), {}).get("checkpoint", 0)
+        return checkpoint if isinstance(checkpoint, int) else 0
+
+    def returned_to(self, task: str, attempt: int) -> dict[tuple[str, int], int]:
+        """How many bytes of each of its logs came back to an attempt: (thread, epoch) to the longest extent."""
+        found: dict[tuple[str, int], int] = {}
+        for event in self.of_attempt.get((task, attempt), ()):
+            if event.get("type") != "determinants-received" or event.get("of") != task:
+                continue
+            for owner, thread, epoch, upto in extents_of(event):
+                if owner == task:
+                    found[thread, epoch] = max(upto, found.get((thread, epoch), 0))
+        return found
+
+    def lineage_before(self, task: str, attempt: int) -> tuple[int, ...]:
+        """The attempts whose logs and buffers an attempt continues, the latest first."""
+        chain = []
+        while attempt > 0 and "failure" in self.starts.get((task, attempt), {"failure": 0}):
+            if not any(self.returned_to(task, attempt).values()):
+                break
+            attempt -= 1
+            chain.append(attempt)
+        return tuple(chain)
+
+
+def extents_of(event: Event) -> list[tuple[str, str, int, int]]:
+    """The `logs` of an answer, those that are well formed."""
+    found = []
+    for extent in event.get("logs") or ():
+        if isinstance(extent, list) and len(extent) == 4:
+            task, thread, epoch, upto = extent
+            if isinstance(task, str) and isinstance(thread, str) and type(epoch) is int and type(upto) is int:
+                found.append((task, thread, epoch, upto))
+    return found

@@ -1,0 +1,113 @@
+"""Executes recorded attempts again in silence: their buffers, snapshots and writes must be what their logs lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from replay.debugger.comparison import Comparison
+from replay.debugger.evidence import check_output
+from replay.debugger.execution import Execution, Plan
+from replay.debugger.inputs import Taken
+from replay.debugger.logs import Built, check_decodable
+from replay.debugger.outcome import DivergenceFound, Missing
+from replay.debugger.ports import RecordingSource
+from replay.debugger.scene import own_logs, snapshot_of
+from replay.debugger.story import Story
+from replay.jobs.registry import UnknownOperator, new_operator
+from replay.model import Record, TaskId
+from replay.runtime.operators import Operator
+from replay.runtime.output import Cut
+
+
+@dataclass(slots=True)
+class Silent:
+    """Compares and tells nobody."""
+
+    comparison: Comparison
+
+    def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None:
+        """A buffer is about to be taken."""
+        self.comparison.taken(taken, epoch, offset, record_count)
+
+    def cut(self, k: int, cut: Cut, named: Built | None) -> None:
+        """A buffer was cut."""
+        self.comparison.cut(k, cut)
+
+    def wrote(self, record: Record) -> None:
+        """A sink's write."""
+        self.comparison.wrote(record)
+
+    def epoch_started(self, epoch: int) -> None:
+        """Nothing to compare."""
+
+    def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
+        """A snapshot is complete."""
+        self.comparison.snapshot_taken(checkpoint, state)
+
+    def records_done(self) -> None:
+        """Nothing to compare."""
+
+
+def operator_of(source: RecordingSource, task: TaskId) -> Operator:
+    """A new instance of the task's operator; one that isn't installed here is missing."""
+    try:
+        return new_operator(source.graph.vertex_of(task))
+    except UnknownOperator as fault:
+        raise Missing(
+            f"Records can't be processed again: {fault}", operator=source.graph.vertex_of(task).operator
+        ) from None
+
+
+def plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> Plan:
+    """An attempt, from its own log: what it restored, took, and chose."""
+    checkpoint = story.checkpoint_of(task, attempt)
+    state = snapshot_of(source, task, checkpoint, attempt)
+    if checkpoint and state is None:
+        raise Missing(
+            f"The recording lacks the snapshot of checkpoint {checkpoint} that attempt {attempt} of {task} restored "
+            f"(no state/{checkpoint}.json), so it can't be executed again.",
+            checkpoint=checkpoint,
+        )
+    logs = own_logs(source, task, attempt, from_epoch=checkpoint)
+    if not any(logs.values()):
+        depth = source.manifest.protocol.sharing_depth
+        because = (
+            "at sharing depth 0 nothing is logged" if depth == 0 else f"no .det members under tasks/{task}/{attempt}/"
+        )
+        raise Missing(
+            f"Attempt {attempt} of {task} has no log in this recording ({because}), so its choices are not known.",
+            attempt=attempt,
+        )
+    where = f"the log of attempt {attempt} of {task}"
+    check_decodable(logs, where, len(source.graph.task(task).inputs))
+    return Plan(task, checkpoint, state, logs, (attempt,), where, to_the_last_take=not source.graph.task(task).outputs)
+
+
+def verify_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> Comparison:
+    """Raises `DivergenceFound` at the first thing that the attempt can't have done."""
+    plan = plan_of_attempt(source, story, task, attempt)
+    comparison = Comparison(source, task, own=attempt, against=())
+    execution = Execution(source, plan, operator_of(source, task), Silent(comparison))
+    execution.start()
+    while execution.step():
+        pass
+    execution.log.check_complete()
+    return comparison
+
+
+def culprit_upstream(source: RecordingSource, story: Story, task: TaskId, found: DivergenceFound) -> DivergenceFound:
+    """A damaged buffer shows first in what is made of it: looks from the sources down for the one that differs."""
+    above = source.graph.all_upstream(task)
+    for one in (each for each in source.graph.order if each in above):
+        for attempt in source.attempts(one):
+            try:
+                for k in range(len(source.graph.task(one).outputs)):
+                    check_output(source, story, one, attempt, k)
+                verify_attempt(source, story, one, attempt)
+            except DivergenceFound as earlier:
+                return earlier
+            except Missing:
+                continue
+    return found

@@ -1,0 +1,292 @@
+"""Gives the recovery manager every event that the recording has for the attempt, in order, and writes the steps."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from replay.causality.life import life_of
+from replay.debugger.answers import Answers, disagreeing
+from replay.debugger.outcome import DivergenceFound
+from replay.debugger.scene import Scene
+from replay.debugger.steps import StepWriter
+from replay.debugger.story import Event, Story, extents_of
+from replay.debugger.walk_words import effect_words, event_words, merge_words, transition_words
+from replay.errors import CorruptRecording, UnexpectedEvent
+from replay.model import ChannelId, Graph, TaskId
+from replay.recovery import (
+    AnswerDeterminants,
+    ChannelLost,
+    ChannelReconnected,
+    DeterminantsRequested,
+    DeterminantsReturned,
+    EnteredRunning,
+    Escalate,
+    Logs,
+    RecoveryManager,
+    RecoveryStarted,
+    ReplayInFlight,
+    Replaying,
+    ReplayRequested,
+    RequestDeterminants,
+    RequestReplay,
+    RestoreStarted,
+    Setting,
+    StartReplaying,
+    State,
+    StateRestored,
+)
+from replay.recovery import Event as ManagerEvent
+from replay.recovery.effects import Effect
+
+_RECORDED_EFFECTS = ("replay-requested", "determinants-requested", "determinants-returned", "escalated")
+
+
+@dataclass(slots=True)
+class Walk:
+    """The state machine's part of a replay. `on_effect` is told what the runtime would have to do."""
+
+    story: Story
+    scene: Scene
+    graph: Graph
+    answers: Answers
+    steps: StepWriter
+    on_effect: Callable[[Effect, tuple[str, ...]], None]
+    manager: RecoveryManager = field(init=False)
+    started: Logs | None = None
+    started_us: int = 0
+    escalated: str | None = None
+    answered: dict[ChannelId, int] = field(default_factory=dict)
+    asked: dict[ChannelId, int] = field(default_factory=dict)
+    received: dict[ChannelId, Event] = field(default_factory=dict)
+    _events: deque[Event] = field(default_factory=deque)
+    _observed: deque[tuple[str, str]] = field(default_factory=deque)
+    _expected: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque)
+    _records_effects: bool = False
+    _records_states: bool = False
+    _causes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        task = self.scene.task
+        events = self.story.of_attempt.get((task, self.scene.attempt), ())
+        self._events = deque(events)
+        kinds = {event.get("type") for event in events}
+        self._records_effects = bool(kinds & set(_RECORDED_EFFECTS))
+        self._records_states = "recovery-state" in kinds
+        self.manager = RecoveryManager(Setting.of(self.graph, task, self._holdings), observer=self)
+
+    # --- driving ---
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the recovery escalated to a rollback."""
+        return self.escalated is not None and self.graph.manifest.protocol.on_lost == "rollback"
+
+    @property
+    def next_us(self) -> int | None:
+        """When the next recorded event happened; None where there is none left."""
+        return int(self._events[0]["t_us"]) if self._events else None
+
+    @property
+    def next_is_running(self) -> bool:
+        """Whether the next recorded event is that of entering Running."""
+        return bool(self._events) and self._events[0].get("to") == "Running"
+
+    def next_is_due(self, t_us: int) -> bool:
+        """Whether the next recorded event happened up to that time."""
+        return self.next_us is not None and self.next_us <= t_us
+
+    def next_event(self) -> bool:
+        """Takes the next recorded event; False where there is none left."""
+        if self.given_up:
+            self._events.clear()  # the attempt is about to be ended; its manager is told no more
+        if not self._events:
+            return False
+        event = self._events.popleft()
+        self.steps.t_us = max(self.steps.t_us, int(event["t_us"]))
+        kind = str(event.get("type"))
+        if kind == "recovery-state":
+            self._recorded_state(event)
+        elif kind in _RECORDED_EFFECTS:
+            self._recorded_effect(kind, event)
+        else:
+            told = self._told(kind, event)
+            if told is not None:
+                self._causes = (f"event:{event['n']}",)
+                self._write_event(event, told)
+                self.handle(told, self._causes)
+        return True
+
+    def handle(self, event: ManagerEvent, causes: tuple[str, ...] = ()) -> None:
+        """Tells the manager, and does what it asks for."""
+        self._causes = causes
+        try:
+            effects = self.manager.handle(event)
+        except UnexpectedEvent as fault:
+            raise DivergenceFound(
+                f"The recorded event can't have happened in this state: {fault}.",
+                event=str(event),
+                state=self.manager.state.name,
+            ) from None
+        except CorruptRecording as fault:
+            raise disagreeing(fault) from None
+        for effect in effects:
+            self._perform(effect)
+
+    def check_all_seen(self) -> None:
+        """At the end, what the manager asked for stands in the recording, if the attempt lived to do it."""
+        life = life_of(self.story.lives, self.scene.task, self.scene.attempt)
+        if not self._records_effects or (life is not None and life.ended_by == "failure"):
+            return
+        later = [(str(event.get("type")), event) for event in self._events]
+        for kind, fields in self._expected:
+            if not any(one == kind and _fields_of(event) == fields for one, event in later):
+                raise DivergenceFound(
+                    f"The recovery manager asks for {kind} {fields}, but the recording has no such event at "
+                    f"{self.scene.task}, attempt {self.scene.attempt}.",
+                    asked=f"{kind} {fields}",
+                    logged="nothing",
+                )
+
+    # --- what was recorded ---
+
+    def _told(self, kind: str, event: Event) -> ManagerEvent | None:
+        channel = ChannelId(str(event.get("channel")))
+        match kind:
+            case "restore-started":
+                return RestoreStarted(int(event["checkpoint"]))
+            case "state-restored":
+                return StateRestored(int(event["checkpoint"]))
+            case "channel-reconnected":
+                return ChannelReconnected(channel, event["side"], int(event.get("received", 0)))
+            case "channel-lost":
+                return ChannelLost(channel, event["side"])
+            case "determinants-request-received":
+                return DeterminantsRequested(channel, TaskId(event["of"]), int(event["epoch"]))
+            case "determinants-received":
+                self.received[channel] = event
+                logs = self.answers.returned(event)
+                return DeterminantsReturned(channel, TaskId(event["of"]), event["result"], logs)
+            case "replay-request-received":
+                return ReplayRequested(channel, int(event["epoch"]), int(event["skip"]))
+            case _:
+                return None
+
+    def _recorded_state(self, event: Event) -> None:
+        before, after = str(event.get("from")), str(event.get("to"))
+        if before == "Standby":
+            activation = self.story.activations.get(self.scene.failure if self.scene.failure is not None else -1)
+            causes = (f"event:{activation['n']}",) if activation else (f"event:{event['n']}",)
+            self.handle(RecoveryStarted(), causes)
+        if self._observed and self._observed[0] == (before, after):
+            self._observed.popleft()
+        elif after == "Running" and not self._observed:
+            self._observed.appendleft(("expected", "Running"))
+        else:
+            seen = f"{self._observed[0][0]} to {self._observed[0][1]}" if self._observed else "nothing"
+            raise DivergenceFound(
+                f"Event {event['n']} records that {self.scene.task} went from {before} to {after}, but the recovery "
+                f"manager does {seen} there.",
+                event=event["n"],
+                asked=seen,
+                logged=f"{before} to {after}",
+            )
+
+    def _recorded_effect(self, kind: str, event: Event) -> None:
+        fields = _fields_of(event)
+        if self._expected and self._expected[0] == (kind, fields):
+            self._expected.popleft()
+            return
+        raise DivergenceFound(
+            f"Event {event['n']} records {kind} {fields} at {self.scene.task}, but the recovery manager asks for "
+            f"{self._expected[0] if self._expected else 'nothing'} there.",
+            event=event["n"],
+            asked=str(self._expected[0]) if self._expected else "nothing",
+            logged=f"{kind} {fields}",
+        )
+
+    # --- steps ---
+
+    def transition(self, before: State, event: ManagerEvent | None, after: State, effects: tuple[Effect, ...]) -> None:
+        """The manager's observer."""
+        if before.name == after.name:
+            return
+        if self._records_states:
+            if self._observed and self._observed[0] == ("expected", after.name):
+                self._observed.popleft()
+            else:
+                self._observed.append((before.name, after.name))
+        if isinstance(after, Replaying):
+            self._write_merge(after.logs)
+        self.steps.state = after.name
+        text = transition_words(before.name, after.name, self.scene)
+        self.steps.write("transition", text, actor="main", causes=self._causes or self.steps.caused_by("transition"))
+
+    def _write_event(self, event: Event, told: ManagerEvent) -> None:
+        kind, text, actor = event_words(event, told, self.scene)
+        causes = list(self._causes)
+        channel = getattr(told, "channel", None)
+        if kind == "answer" and channel in self.asked:
+            causes.append(f"step:{self.asked[channel]}")
+        size = sum(upto for *_, upto in extents_of(event)) if kind == "answer" else None
+        step = self.steps.write(kind, text, actor=actor, causes=causes, channel=channel, size=size)
+        if kind == "answer" and event.get("of") == self.scene.task:
+            self.answered[ChannelId(str(channel))] = step
+
+    def _write_merge(self, logs: Logs) -> None:
+        if not self.answered:
+            return
+        causes = tuple(f"step:{step}" for step in self.answered.values())
+        self.steps.write(
+            "merge",
+            merge_words(logs, list(self.received.values())),
+            causes=causes,
+            size=sum(len(copy.data) for copy in logs),
+        )
+
+    def _perform(self, effect: Effect) -> None:
+        causes = self.steps.caused_by("transition") or self._causes
+        match effect:
+            case RequestReplay(channel, epoch, skip):
+                self._expect("replay-requested", channel=channel, epoch=epoch, skip=skip)
+                self.steps.write("request", effect_words(effect), causes=causes, channel=channel)
+            case RequestDeterminants(channel, of, epoch):
+                self._expect("determinants-requested", of=of, channel=channel, epoch=epoch)
+                step = self.steps.write("request", effect_words(effect), causes=causes, channel=channel)
+                if of == self.scene.task:
+                    self.asked[channel] = step
+            case AnswerDeterminants(channel, of, result, logs):
+                extents = [list(extent) for extent in logs.extents()]
+                self._expect("determinants-returned", of=of, channel=channel, result=result, logs=extents)
+                self.steps.write("answer", effect_words(effect), causes=self._causes, channel=channel)
+            case Escalate(why):
+                self._expect("escalated")
+                self.escalated = why
+                self.steps.write("transition", effect_words(effect), causes=self._causes)
+            case StartReplaying(logs):
+                self.started = logs
+                self.started_us = self.steps.t_us
+                self.on_effect(effect, causes)
+            case ReplayInFlight() | EnteredRunning():
+                self.on_effect(effect, self._causes)
+            case _:
+                self.steps.write("request", effect_words(effect), causes=self._causes)
+
+    def _expect(self, kind: str, **fields: Any) -> None:
+        if self._records_effects:
+            self._expected.append((kind, fields))
+
+    def _holdings(self, of: TaskId, epoch: int) -> Logs:
+        return self.answers.held_by(self.scene.task, self.scene.attempt, of, epoch, self.steps.t_us)
+
+
+def _fields_of(event: Event) -> dict[str, Any]:
+    kept = {
+        "replay-requested": ("channel", "epoch", "skip"),
+        "determinants-requested": ("of", "channel", "epoch"),
+        "determinants-returned": ("of", "channel", "result", "logs"),
+        "escalated": (),
+    }.get(str(event.get("type")), ())
+    return {key: event.get(key) for key in kept}

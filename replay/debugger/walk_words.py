@@ -1,0 +1,140 @@
+"""The sentences of the state machine's steps."""
+
+from __future__ import annotations
+
+from replay.debugger.scene import Scene
+from replay.debugger.story import Event, extents_of
+from replay.debugger.words import bytes_of, counted, listed, named
+from replay.recovery import (
+    AnswerDeterminants,
+    ChannelLost,
+    ChannelReconnected,
+    DeterminantsRequested,
+    DeterminantsReturned,
+    DropPartialRecord,
+    Escalate,
+    Logs,
+    ReplayRequested,
+    RequestDeterminants,
+    RequestReplay,
+    RestoreStarted,
+    StateRestored,
+)
+from replay.recovery import Event as ManagerEvent
+from replay.recovery.effects import Effect
+
+_RESULTS = {
+    "held": "it survived",
+    "failed-too": "whoever could have held it failed too",
+    "beyond-depth": "a survivor lies beyond the sharing depth",
+}
+
+
+def transition_words(before: str, after: str, scene: Scene) -> str:
+    """Why the state was entered, in words."""
+    task = scene.task
+    match after:
+        case "WaitingConnections":
+            return f"{task} is told to take over as attempt {scene.attempt}: it awaits its channels and its state."
+        case "WaitingDeterminants":
+            return f"All channels of {task} are there and its state is restored: it asks what is known of its logs."
+        case "Replaying" if before == "WaitingDeterminants":
+            return f"Every answer is in: {task} begins to replay."
+        case "Running":
+            return f"Nothing is left of the returned main log: from here on {task} makes its own choices."
+        case _:
+            return f"{task} goes from {before} to {after}."
+
+
+def event_words(event: Event, told: ManagerEvent, scene: Scene) -> tuple[str, str, str]:
+    """(kind, sentence, actor) of a recorded event that the manager is told."""
+    match told:
+        case RestoreStarted(checkpoint):
+            what = "its initial state" if checkpoint == 0 else f"the state of checkpoint {checkpoint}"
+            return "restore", f"{scene.task} begins to load {what} ({bytes_of(_size(event))}).", "main"
+        case StateRestored(checkpoint):
+            return "restore", f"The state is loaded: execution will begin in epoch {checkpoint}.", "main"
+        case ChannelReconnected(channel, side, received):
+            got = f"; {counted(received, 'buffer')} of its epoch had been received" if received else ""
+            return "transition", f"The {side} channel {channel} is there{got}.", "main"
+        case ChannelLost(channel, side):
+            return "transition", f"The {side} channel {channel} is lost: what its other end had said is void.", "main"
+        case DeterminantsRequested(channel, of, epoch):
+            return (
+                "request",
+                f"{channel.partition('>')[0]} asks on {channel} what is known of the logs of {of}, from epoch {epoch} "
+                f"on.",
+                "main",
+            )
+        case DeterminantsReturned(channel, of, result):
+            holder = channel.partition(">")[2]
+            return (
+                "answer",
+                f"{holder} answers on {channel} for the logs of {of}: {_extent_words(event)} ({_RESULTS[result]}).",
+                "main",
+            )
+        case ReplayRequested(channel, epoch, skip):
+            asker = channel.partition(">")[2]
+            without = f", without the first {counted(skip, 'buffer')}, which it has" if skip else ""
+            return (
+                "request",
+                f"{asker} asks for the buffers of {channel} from epoch {epoch} on{without}; "
+                f"it has to wait until they are rebuilt.",
+                "main",
+            )
+        case _:
+            return "transition", f"{scene.task} is told {type(told).__name__}.", "main"
+
+
+def effect_words(effect: Effect) -> str:
+    """What the manager asks the runtime to do."""
+    match effect:
+        case RequestReplay(channel, epoch, skip):
+            without = f", without the first {counted(skip, 'buffer')}" if skip else ""
+            return f"Asks {channel.partition('>')[0]} for the buffers of {channel} from epoch {epoch} on{without}."
+        case RequestDeterminants(channel, of, epoch):
+            holder = channel.partition(">")[2]
+            return f"Asks {holder} on {channel} for what it holds of the logs of {of}, from epoch {epoch} on."
+        case AnswerDeterminants(channel, of, result, logs):
+            size = sum(len(copy.data) for copy in logs)
+            return f"Answers {channel.partition('>')[0]} for the logs of {of}: {bytes_of(size)} ({_RESULTS[result]})."
+        case Escalate(why):
+            return f"Gives up recovering by itself: {why}."
+        case DropPartialRecord(channel):
+            return f"Forgets the record that is half received on {channel}: what comes next begins a new one."
+        case _:
+            return f"{type(effect).__name__}."
+
+
+def merge_words(logs: Logs, answers: list[Event]) -> str:
+    """Whose copy won, and by how much."""
+    if not logs:
+        return f"{counted(len(answers), 'answer')}, and not one byte of the lost logs: a new execution is free."
+    parts = []
+    for copy in logs:
+        if not copy.data:
+            continue
+        lengths = [
+            upto
+            for event in answers
+            for _, thread, epoch, upto in extents_of(event)
+            if (thread, epoch) == (copy.log.thread, copy.epoch)
+        ]
+        less = [len(copy.data) - one for one in lengths if one < len(copy.data)]
+        behind = f"; another copy holds {bytes_of(min(less))} less" if less else ""
+        parts.append(
+            f"{named(copy.log.thread)}, epoch {copy.epoch}: {bytes_of(len(copy.data))} from {copy.holder}{behind}"
+        )
+    return f"The longest copy of each log wins: {listed(parts)}."
+
+
+def _extent_words(event: Event) -> str:
+    parts = [
+        f"{bytes_of(upto)} of {named(thread)} of epoch {epoch}" for _, thread, epoch, upto in extents_of(event) if upto
+    ]
+    return listed(parts)
+
+
+def _size(event: Event) -> int:
+    size = event.get("bytes")
+    return size if isinstance(size, int) else 0

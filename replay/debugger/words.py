@@ -1,0 +1,62 @@
+"""How steps speak: numbers, names and determinants as a person reads them."""
+
+from __future__ import annotations
+
+from replay.log.determinants import (
+    BufferBuilt,
+    Determinant,
+    IgnoreCheckpoint,
+    Order,
+    Rng,
+    Serializable,
+    SourceCheckpoint,
+    Take,
+    TimerTrigger,
+    Timestamp,
+)
+from replay.model import MAIN, Thread
+
+
+def bytes_of(size: int) -> str:
+    """`1 byte`, `32,768 bytes`."""
+    return f"{size:,} byte{'' if size == 1 else 's'}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 holder`, `5 holders`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def named(thread: Thread) -> str:
+    """`the main log`, `the log of out-0`."""
+    return "the main log" if thread == MAIN else f"the log of {thread}"
+
+
+def listed(parts: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`; `nothing` for none."""
+    if not parts:
+        return "nothing"
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def said(determinant: Determinant) -> str:
+    """What a determinant says, as the rest of a sentence that begins with `The log says that`."""
+    match determinant:
+        case Order(channel):
+            return f"the next buffer came from channel {channel}"
+        case Timestamp(value):
+            return f"the clock read {value}"
+        case Rng(value):
+            return f"the random generator gave {value}"
+        case Serializable():
+            return f"an external call gave {bytes_of(len(determinant.content))}"
+        case TimerTrigger(count, timestamp, callback):
+            return f"the timer {callback} set for {timestamp} fired at record {count}"
+        case SourceCheckpoint(count, checkpoint):
+            return f"checkpoint {checkpoint} was triggered at record {count}"
+        case IgnoreCheckpoint(count, checkpoint):
+            return f"checkpoint {checkpoint} was ignored from record {count} on"
+        case BufferBuilt(size):
+            return f"a buffer of {bytes_of(size)} was cut"
+        case Take(channel, first, records):
+            return f"{counted(records, 'record')} from offset {first} of input {channel} came next"
