@@ -12,12 +12,15 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from dashboard.api.v1 import api
 from dashboard.models import Status, Work
+from dashboard.queries import kinds
 from dashboard.routing import websocket_urlpatterns
 from ingest.lake.schema import LAKE_TABLES
 from ingest.lake.step_schema import STEP_TABLES
+from replay.debugger.outcome import VERDICTS
 from replay.recovery.effects import Effect
 from replay.recovery.events import EVENTS
 from replay.recovery.states import STATE_NAMES
+from tests.docs.faults import MODULES_BY_SECTION, said_in
 from tests.docs.pages import DOCS, LINK, ROOT, code_words, markdown_files, page, sections, table, tables
 
 COMMANDS = ROOT / "dashboard" / "management" / "commands"
@@ -177,6 +180,37 @@ def test_every_status_is_documented() -> None:
     words = code_words(sections("api.md")["Statuses"])
     choices = [*Status.values, *Work.State.values, *Work.Kind.values]
     assert {str(choice) for choice in choices} <= words
+
+
+# -- faults of a bundle
+
+
+@pytest.mark.parametrize("section", MODULES_BY_SECTION)
+def test_every_fault_of_a_bundle_is_documented(section: str) -> None:
+    documented = re.findall(r"^- (.+)$", sections("faults.md")[section], re.MULTILINE)
+    assert sorted(documented) == sorted(said_in(section))
+
+
+def test_every_kind_of_step_is_documented() -> None:
+    documented = table("lake.md", "kind", "what happens").column("kind")
+    assert documented == [kind.name for kind in kinds.STEPS]
+
+
+def test_every_kind_of_step_that_the_debugger_writes_is_known() -> None:
+    written = {
+        node.args[0].value
+        for path in (ROOT / "replay" / "debugger").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("steps.write")
+        if isinstance(node.args[0], ast.Constant)
+    }
+    assert written
+    assert written <= {kind.name for kind in kinds.STEPS}
+
+
+def test_every_verdict_is_documented() -> None:
+    documented = table("recovery.md", "verdict", "meaning", "exit status")
+    assert sorted(documented.column("verdict")) == sorted(VERDICTS)
 
 
 # -- the pages themselves
