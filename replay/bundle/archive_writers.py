@@ -9,7 +9,9 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
+
+from replay.bundle.containers import zstandard_writer
 
 _EPOCH_OF_ZIP = (1980, 1, 1, 0, 0, 0)
 _CHUNK_BYTES = 1 << 20
@@ -57,10 +59,7 @@ def _compressed(file: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
         with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as stream:
             yield stream  # type: ignore[misc]
     elif suffix == ".tar.zst":
-        import zstandard
-
-        compressor: Any = zstandard.ZstdCompressor(level=3)
-        with compressor.stream_writer(file, closefd=False) as stream:
+        with zstandard_writer(file) as stream:
             yield stream
     else:
         yield file

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 from replay.errors import BundleError
 
 CHUNK_BYTES = 1 << 16
-_TRUNCATED = "Copy the file again: its end is missing"
-_DAMAGED = "Copy the file again: it was damaged"
-# One such piece unpacks to 8 MiB at the very most.
-_ZSTD_FEED_BYTES = 1 << 8
-_ZSTD_WINDOW_BYTES = 1 << 27
+TRUNCATED = "Copy the file again: its end is missing"
+DAMAGED = "Copy the file again: it was damaged"
 
 
 class PackedStream(Protocol):
@@ -35,7 +32,7 @@ class PackedStream(Protocol):
         ...
 
 
-class _FileStream:
+class FileStream:
     """What all of them share: the file and the count."""
 
     def __init__(self, file: BinaryIO):
@@ -53,7 +50,7 @@ class _FileStream:
         self.file.close()
 
 
-class PlainStream(_FileStream):
+class PlainStream(FileStream):
     """A file as it is."""
 
     def read(self, size: int, /) -> bytes:
@@ -63,7 +60,7 @@ class PlainStream(_FileStream):
         return data
 
 
-class GzipStream(_FileStream):
+class GzipStream(FileStream):
     """The gzip members of a file, one after the other; nothing else may follow but zeros."""
 
     def __init__(self, file: BinaryIO, *, path: str):
@@ -91,7 +88,7 @@ class GzipStream(_FileStream):
             data = self._inflater.decompress(self._packed, size)
         except zlib.error as fault:
             raise BundleError(
-                f"the gzip stream is damaged: {fault}", path=self.path, offset=self.used_bytes, remedy=_DAMAGED
+                f"the gzip stream is damaged: {fault}", path=self.path, offset=self.used_bytes, remedy=DAMAGED
             ) from None
         self._packed = self._inflater.unused_data if self._inflater.eof else self._inflater.unconsumed_tail
         self.used_bytes += before - len(self._packed)
@@ -110,7 +107,7 @@ class GzipStream(_FileStream):
                     "something follows the end of the gzip stream",
                     path=self.path,
                     offset=self.used_bytes,
-                    remedy=_DAMAGED,
+                    remedy=DAMAGED,
                 )
             self.used_bytes += len(self._packed)
             self._packed = self.file.read(CHUNK_BYTES)
@@ -118,62 +115,5 @@ class GzipStream(_FileStream):
 
     def _at_end(self) -> bytes:
         if not self._inflater.eof:
-            raise BundleError("the gzip stream is cut short", path=self.path, offset=self.used_bytes, remedy=_TRUNCATED)
-        return b""
-
-
-class ZstdStream(_FileStream):
-    """The zstandard frames of a file. Fed in small pieces, since one piece may unpack to very much."""
-
-    def __init__(self, file: BinaryIO, *, path: str):
-        try:
-            import zstandard
-        except ImportError:
-            raise BundleError(
-                "zstandard is not installed, so a .tar.zst cannot be read",
-                path=path,
-                remedy="Install the Python package zstandard, or pack the bundle as .tar.gz",
-            ) from None
-        super().__init__(file)
-        self.path = path
-        self._error: type[Exception] = zstandard.ZstdError
-        self._decompressor: Any = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)
-        self._frame: Any = None
-        self._packed = b""
-        self._ready = memoryview(b"")
-
-    def read(self, size: int, /) -> bytes:
-        """At most `size` bytes; none at the end."""
-        while not self._ready:
-            if not self._packed:
-                self._packed = self.file.read(CHUNK_BYTES)
-                if not self._packed:
-                    return self._at_end()
-            self._ready = memoryview(self._unpack())
-        data, self._ready = bytes(self._ready[:size]), self._ready[size:]
-        return data
-
-    def _unpack(self) -> bytes:
-        piece, self._packed = self._packed[:_ZSTD_FEED_BYTES], self._packed[_ZSTD_FEED_BYTES:]
-        if self._frame is None:
-            self._frame = self._decompressor.decompressobj()
-        try:
-            data = bytes(self._frame.decompress(piece))
-        except self._error as fault:
-            raise BundleError(
-                f"the zstandard stream is damaged: {fault}", path=self.path, offset=self.used_bytes, remedy=_DAMAGED
-            ) from None
-        self.used_bytes += len(piece)
-        if self._frame.eof:
-            rest = self._frame.unused_data
-            self.used_bytes -= len(rest)
-            self._packed = rest + self._packed
-            self._frame = None
-        return data
-
-    def _at_end(self) -> bytes:
-        if self._frame is not None:
-            raise BundleError(
-                "the zstandard stream is cut short", path=self.path, offset=self.used_bytes, remedy=_TRUNCATED
-            )
+            raise BundleError("the gzip stream is cut short", path=self.path, offset=self.used_bytes, remedy=TRUNCATED)
         return b""
