@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from datetime import UTC, datetime
 
 
@@ -14,3 +15,8 @@ def recorded_at() -> str:
 def new_seed() -> int:
     """A seed for a run that was given none."""
     return secrets.randbelow(1 << 31)
+
+
+def elapsed_s() -> float:
+    """Seconds since some moment of this process; only differences mean something."""
+    return time.monotonic()

@@ -13,8 +13,8 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from dashboard.jobs import Refused, StoreFull
 from dashboard.problems import Problem, not_found
-from ingest.errors import IngestError
 from ingest.lake.errors import NotPublished, QueryTooLarge, QueryTooLong, UnknownTable
+from ingest.launch import IngestError
 from replay.errors import ReplayError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
