@@ -20,6 +20,9 @@ class NameBook:
     def __len__(self) -> int:
         return len(self._files)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
     def admit_file(self, raw: bytes) -> str:
         """The member's name, if a file of that name may stand beside those before it."""
         name = self._checked(raw)

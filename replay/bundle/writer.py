@@ -9,10 +9,11 @@ from pathlib import Path
 from types import TracebackType
 
 from replay.bundle.archive_writers import write_archive
+from replay.bundle.limits import Limits
 from replay.bundle.members import MANIFEST
-from replay.bundle.names import name_fault
+from replay.bundle.names import NameBook
 from replay.bundle.pack import storing
-from replay.errors import ReplayError, check
+from replay.errors import BundleError, InvariantError, ReplayError, check
 from replay.model import Manifest
 
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tar.zst")
@@ -32,6 +33,7 @@ class BundleWriter:
         with storing(str(self.out)):
             self._stage = self._staged()
         self._tree = self._stage / "tree"
+        self._book = NameBook(Limits())
         self._held: dict[str, bytearray] = {}
         self._held_bytes = 0
         self._open = True
@@ -44,15 +46,19 @@ class BundleWriter:
     def append(self, name: str, data: bytes) -> None:
         """Appends to a member, which begins to exist with its first append, be it empty."""
         check(self._open, "the writer is closed")
-        if name not in self._held:
-            fault = name_fault(name)
-            check(fault is None, f"{name!r} cannot be a member: {fault}")
-            self._held[name] = bytearray()
-        self._held[name] += data
+        if name not in self._book:
+            self._admit(name)
+        self._held.setdefault(name, bytearray()).extend(data)
         self._held_bytes += len(data)
         if self._held_bytes > _HELD_BYTES:
             with storing(str(self.out)):
                 self._flush()
+
+    def _admit(self, name: str) -> None:
+        try:
+            self._book.admit_file(name.encode("utf-8", "surrogatepass"))
+        except BundleError as fault:
+            raise InvariantError(f"{name!r} cannot be a member: {fault.why}") from None
 
     def close(self, manifest: Manifest) -> Path:
         """Writes the manifest and publishes the bundle under its name, by one rename."""
