@@ -180,30 +180,40 @@ def disagreeing(fault: CorruptRecording) -> DivergenceFound:
 
 
 def check_prefix_of_lineage(source: RecordingSource, task: TaskId, lineage: tuple[int, ...], logs: Logs) -> None:
-    """What came back is the beginning of what the attempts before had appended."""
+    """What came back is the beginning of what the attempts before had appended.
+
+    The latest attempt that came so far counts: what an earlier one appended beyond its successor's recovery was lost.
+    """
     for copy in logs:
-        own = [source.log_bytes(task, attempt, copy.log.thread, copy.epoch) for attempt in lineage]
-        longest = max(own, key=len, default=b"")
-        if len(longest) >= len(copy.data) and longest.startswith(copy.data):
-            continue
-        where = f"tasks/{task}/{lineage[own.index(longest)]}/{copy.log.thread}/{copy.epoch}.det" if lineage else ""
-        if not longest:
+        for attempt in lineage:
+            own = source.log_bytes(task, attempt, copy.log.thread, copy.epoch)
+            if not own.startswith(copy.data[: len(own)]):
+                raise _not_what_was_appended(task, attempt, copy, own)
+            if len(own) >= len(copy.data):
+                break
+        else:
+            where = f"tasks/{task}/{lineage[-1]}/{copy.log.thread}/{copy.epoch}.det"
             raise Missing(
-                f"The recording lacks {where}, so what {copy.holder} returned can't be compared with what was lost.",
+                f"The recording lacks {where}, or its end, so what {copy.holder} returned can't be compared with what "
+                f"was lost.",
                 member=where,
             )
-        at = first_difference(longest, copy.data)
-        raise DivergenceFound(
-            f"{copy.holder} returned {len(copy.data)} bytes of {copy.log}, epoch {copy.epoch}, which differ at byte "
-            f"{at} from what the task itself had appended ({where}).",
-            member=where,
-            holder=copy.holder,
-            thread=copy.log.thread,
-            epoch=copy.epoch,
-            offset=at,
-            asked=longest[at : at + 8].hex(),
-            logged=copy.data[at : at + 8].hex(),
-        )
+
+
+def _not_what_was_appended(task: TaskId, attempt: int, copy: Copy, own: bytes) -> DivergenceFound:
+    where = f"tasks/{task}/{attempt}/{copy.log.thread}/{copy.epoch}.det"
+    at = first_difference(own, copy.data)
+    return DivergenceFound(
+        f"{copy.holder} returned {len(copy.data)} bytes of {copy.log}, epoch {copy.epoch}, which differ at byte {at} "
+        f"from what the task itself had appended ({where}).",
+        member=where,
+        holder=copy.holder,
+        thread=copy.log.thread,
+        epoch=copy.epoch,
+        offset=at,
+        asked=own[at : at + 8].hex(),
+        logged=copy.data[at : at + 8].hex(),
+    )
 
 
 def first_difference(one: bytes, other: bytes) -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from replay.bundle.frames import ReceiptFrame
 from replay.bundle.members import member_name
 from replay.debugger.answers import first_difference
 from replay.debugger.inputs import Taken
 from replay.debugger.members import Placed, placed_buffers, placed_receipts
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
+from replay.log.codec import decode_all
+from replay.log.determinants import is_async
 from replay.model import MAIN, Channel, Record, TaskId, json_bytes
 from replay.runtime.output import Cut
 
@@ -48,7 +51,7 @@ class Comparison:
             for k in range(len(self.channels))
         ]
         self._sink = self._recorded_writes()
-        self._received: dict[int, set[tuple[int, int]]] = {}
+        self._received: dict[int, set[int]] = {}
         self._first_takes: dict[tuple[int, int], int] | None = None
         self.against = against
         self.compared = 0
@@ -68,6 +71,8 @@ class Comparison:
             return
         if taken.buffer.frame.is_event and len(self.shape.inputs) > 1:
             return  # a barrier waits for no determinant: it may be taken sooner than in the first execution
+        if (receipt.epoch, receipt.record_count) == (epoch, record_count) and self._only_async(epoch, receipt, offset):
+            return
         raise DivergenceFound(
             f"{taken.path} at offset {taken.offset}: buffer {receipt.seq} of {self.shape.inputs[taken.i]} was taken at "
             f"record {receipt.record_count} of epoch {receipt.epoch} and offset {receipt.offset} of {MAIN}, but the "
@@ -77,6 +82,12 @@ class Comparison:
             channel=self.shape.inputs[taken.i],
             buffer=receipt.seq,
         )
+
+    def _only_async(self, epoch: int, receipt: ReceiptFrame, offset: int) -> bool:
+        """An asynchronous determinant is pinned to a record count, and not to before or after a buffer is taken."""
+        log = self.source.log_bytes(self.task, self.own, MAIN, epoch)
+        between = log[min(receipt.offset, offset) : max(receipt.offset, offset)]
+        return all(is_async(determinant) for _, _, determinant in decode_all(between))
 
     def first_execution_took(self, taken: Taken) -> str:
         """Whether the attempt before had taken the same buffer, in words."""
@@ -97,21 +108,21 @@ class Comparison:
     # --- outputs ---
 
     def cut(self, k: int, cut: Cut) -> tuple[bool | None, bool | None]:
-        """(whether it equals what was cut before, whether its receiver had received it); a difference raises."""
-        same: bool | None = None
-        attempt_before: int | None = None
-        for attempt, frames in self._before[k].items():
-            placed = frames.find(cut.seq)
-            if placed is not None:
-                self._check_equal(k, cut, placed, attempt)
-                if attempt in self.against or attempt == self.own:
-                    same = True
-                    attempt_before = attempt if attempt_before is None else attempt_before
-        if same is None:
+        """(whether it equals what was cut before, whether its receiver had received it); a difference raises.
+
+        The latest attempt that cut it counts: what an earlier one cut beyond its successor's recovery was lost.
+        """
+        frames = self._before[k]
+        found = {attempt: placed for attempt in frames if (placed := frames[attempt].find(cut.seq)) is not None}
+        before = next((attempt for attempt in self.against if attempt in found), None)
+        for attempt in (before, self.own):
+            if attempt in found:
+                self._check_equal(k, cut, found[attempt], attempt)
+        if not found or (before is None and self.against):
             self.uncompared += 1
-        else:
-            self.compared += 1
-        return same, self._was_received(k, cut.seq, attempt_before)
+            return None, None
+        self.compared += 1
+        return True, self._was_received(k, cut.seq)
 
     def _check_equal(self, k: int, cut: Cut, placed: Placed, attempt: int) -> None:
         frame = placed.frame
@@ -132,18 +143,16 @@ class Comparison:
             logged=frame.payload[at : at + 32].hex(),
         )
 
-    def _was_received(self, k: int, seq: int, attempt: int | None) -> bool | None:
+    def _was_received(self, k: int, seq: int) -> bool:
         channel = self.channels[k]
-        if attempt is None:
-            return None
         if k not in self._received:
-            receivers = self.source.attempts(channel.target)
             self._received[k] = {
-                (receipt.sender_attempt, receipt.seq)
-                for receiver in receivers
+                receipt.seq
+                for receiver in self.source.attempts(channel.target)
                 for _, _, receipt in placed_receipts(self.source, channel.target, receiver, channel.i)
+                if receipt.sender_attempt in (self.against or (self.own,))
             }
-        return any((one, seq) in self._received[k] for one in self.against or (self.own,))
+        return seq in self._received[k]
 
     # --- snapshots and sinks ---
 

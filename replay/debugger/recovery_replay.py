@@ -71,6 +71,13 @@ class RecoveryReplay:
                 f"The recovery of {scene.task} escalated and everything was rolled back, as {self.walk.escalated}: "
                 f"no determinants were replayed, and the execution after it is a new one."
             )
+        for attempt in (scene.attempt, scene.attempt + 1):
+            if self.story.was_rolled_back_to(scene.task, attempt):
+                checkpoint = self.story.checkpoint_of(scene.task, attempt)
+                return "free", (
+                    f"Everything was rolled back to checkpoint {checkpoint} before {scene.task} could recover by "
+                    f"itself: no determinants were replayed, and attempt {attempt} is a new execution."
+                )
         if (scene.task, scene.attempt) not in self.story.of_attempt:
             raise Missing(
                 f"The recording tells nothing of a recovery of {scene.task} after failure {scene.failure}: there are "
@@ -198,16 +205,13 @@ class RecoveryReplay:
 
     def _check_own_log(self, logs: Logs) -> None:
         """What the attempt itself recorded begins with what was returned to it."""
-        ended = next(
-            (one for one in self.story.lives.get(self.scene.task, ()) if one.attempt == self.scene.attempt), None
-        )
+        cut_short = self.story.was_cut_short(self.scene.task, self.scene.attempt)
         own = own_logs(self.source, self.scene.task, self.scene.attempt, from_epoch=self.scene.checkpoint)
         if not any(own.values()):
             self.detail["not_compared"] = f"attempt {self.scene.attempt} left no log of its own"
             return
         for copy in logs:
             mine = own.get(copy.log.thread, {}).get(copy.epoch, b"")
-            cut_short = ended is not None and ended.ended_by == "failure"
             if mine.startswith(copy.data) or (cut_short and copy.data.startswith(mine)):
                 continue
             path = f"tasks/{self.scene.task}/{self.scene.attempt}/{copy.log.thread}/{copy.epoch}.det"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from replay.causality.life import life_of
 from replay.debugger.ports import RecordingSource
 from replay.debugger.story import Story
 from replay.errors import ReplayError, printable
@@ -45,17 +46,22 @@ def choose(
 
 
 def _of_failure(story: Story, task: TaskId, number: int) -> Scene:
-    event = story.failures[number]
-    before = int(event.get("attempt", 0))
-    following = (
-        attempt
-        for (one, attempt), start in sorted(story.starts.items())
-        if one == task and attempt > before and start.get("failure") in (event.get("n"), None)
-    )
-    attempt = next(following, before + 1)
+    failed = int(story.failures[number].get("attempt", 0))
+    attempt = failed + 1
+    # An attempt that failed before anything came back replayed nothing: the recovery is that of its successor.
+    while _ended_before_replaying(story, task, attempt) and not story.was_rolled_back_to(task, attempt):
+        attempt += 1
     # Where nothing came back, there is still the attempt before to look at.
-    chain = story.lineage_before(task, attempt) or (before,)
-    return Scene(task, attempt, story.checkpoint_of(task, attempt), number, chain, before)
+    chain = story.lineage_before(task, attempt) or (failed,)
+    return Scene(task, attempt, story.checkpoint_of(task, attempt), number, chain, failed)
+
+
+def _ended_before_replaying(story: Story, task: TaskId, attempt: int) -> bool:
+    if story.began_to_replay(task, attempt):
+        return False
+    life = life_of(story.lives, task, attempt)
+    later = any(one == task and n > attempt for one, n in (*story.starts, *story.of_attempt))
+    return later and (life is None or life.ended_by == "failure" or (task, attempt) not in story.starts)
 
 
 def _of_attempt(source: RecordingSource, story: Story, task: str | None, attempt: int) -> Scene:

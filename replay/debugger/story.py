@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from replay.causality.life import Life, lives
+from replay.causality.life import ENDED_WITH_RECORDING, Life, life_of, lives
 from replay.errors import ReplayError, printable
 
 Event = Mapping[str, Any]
@@ -25,6 +25,7 @@ class Story:
     rollbacks: list[Event] = field(default_factory=list)
     activations: dict[int, Event] = field(default_factory=dict)
     lives: dict[str, list[Life]] = field(default_factory=dict)
+    records_states: bool = False
     unreadable: str | None = None
 
     @classmethod
@@ -47,6 +48,7 @@ class Story:
             return
         if isinstance(number, int):
             self.by_number[number] = event
+        self.records_states = self.records_states or kind == "recovery-state"
         task, attempt = event.get("at", event.get("task")), event.get("attempt")
         if kind == "task-failed" and isinstance(event.get("failure"), int):
             self.failures[event["failure"]] = event
@@ -92,11 +94,29 @@ class Story:
                     found[thread, epoch] = max(upto, found.get((thread, epoch), 0))
         return found
 
+    def began_to_replay(self, task: str, attempt: int) -> bool:
+        """Whether the attempt came so far as to process records; true where states are not recorded."""
+        events = self.of_attempt.get((task, attempt), ())
+        states = [event.get("to") for event in events if event.get("type") == "recovery-state"]
+        return "Replaying" in states if self.records_states else (task, attempt) in self.starts
+
+    def was_cut_short(self, task: str, attempt: int) -> bool:
+        """Whether a failure or a rollback ended the attempt."""
+        life = life_of(self.lives, task, attempt)
+        return life is not None and life.ended_by != ENDED_WITH_RECORDING
+
+    def was_rolled_back_to(self, task: str, attempt: int) -> bool:
+        """Whether the attempt began with a global rollback."""
+        return "rollback" in self.starts.get((task, attempt), {})
+
     def lineage_before(self, task: str, attempt: int) -> tuple[int, ...]:
-        """The attempts whose logs and buffers an attempt continues, the latest first."""
-        chain = []
-        while attempt > 0 and "failure" in self.starts.get((task, attempt), {"failure": 0}):
-            if not any(self.returned_to(task, attempt).values()):
+        """The attempts whose logs and buffers an attempt continues, the latest first.
+
+        A rollback cuts the chain, and so does an execution that was free: one to which nothing was returned.
+        """
+        chain: list[int] = []
+        while attempt > 0 and not self.was_rolled_back_to(task, attempt):
+            if self.began_to_replay(task, attempt) and not any(self.returned_to(task, attempt).values()):
                 break
             attempt -= 1
             chain.append(attempt)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from replay.causality.life import life_of
 from replay.debugger.answers import Answers, disagreeing
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.scene import Scene
@@ -137,8 +136,7 @@ class Walk:
 
     def check_all_seen(self) -> None:
         """At the end, what the manager asked for stands in the recording, if the attempt lived to do it."""
-        life = life_of(self.story.lives, self.scene.task, self.scene.attempt)
-        if not self._records_effects or (life is not None and life.ended_by == "failure"):
+        if not self._records_effects or self.story.was_cut_short(self.scene.task, self.scene.attempt):
             return
         later = [(str(event.get("type")), event) for event in self._events]
         for kind, fields in self._expected:
