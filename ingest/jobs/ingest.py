@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import threading
@@ -14,11 +15,8 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
 from ingest.errors import IngestFailed
+from ingest.jobs.finish import finish
 from ingest.jobs.parts import PartSummary, PartTask, run_part
-from ingest.lake.manifest import LakeManifest, in_table_order
-from ingest.lake.schema import COUNTS, EPOCHS, FLOWS, REJECTS
-from ingest.lake.writers import FileSummary, write_rows
-from ingest.transforms.places import LogKey, Times
 from ingest.transforms.planning import Plan, plan_ingest
 from replay.bundle.members import MANIFEST
 from replay.bundle.pack import Pack
@@ -65,7 +63,7 @@ class Ingest:
         summaries = self._decode(context, manifest, plan)
         self._check_stop()
         self._progress("finishing", plan.bytes, plan.bytes, "Writing roll-ups")
-        return _Finish(self.job, self.staging, manifest, plan, summaries).run()
+        return finish(self.job, self.staging, manifest, plan, summaries)
 
     def _empty_staging(self) -> None:
         if self.staging.exists():
@@ -95,7 +93,7 @@ class Ingest:
             self._check_stop()
             if isinstance(fault, (Py4JNetworkError, ConnectionError)) or _lost_its_jvm(context):
                 raise JvmGone("the JVM ended in the middle of its work") from fault
-            raise IngestFailed(f"decoding failed: {_first_line(fault)}. The log has the whole story.") from fault
+            raise IngestFailed(f"decoding failed: {why_of(str(fault))}") from fault
         finally:
             done.set()
             watcher.join()
@@ -133,76 +131,16 @@ def _lost_its_jvm(context: SparkContext) -> bool:
     return True
 
 
-def _first_line(fault: Exception) -> str:
-    """The last line that names an error: Spark wraps the tasks' own in pages of traces."""
-    lines = [line.strip() for line in str(fault).splitlines() if "Error" in line or "Exception" in line]
-    return (lines[-1] if lines else str(fault).strip())[:300] or type(fault).__name__
+def why_of(traces: str) -> str:
+    """The one sentence in Spark's pages of traces: the last line that names an error, and what to do."""
+    lines = [line.strip() for line in traces.splitlines()]
+    named = [line for line in lines if _NAMES_ERROR.match(line)]
+    what = (named or lines or ["no reason was given"])[-1][:300].rstrip(".")
+    if "No space left" in what or "Disk quota exceeded" in what:
+        return f"the disk is full ({what}). Make room, then retry."
+    if "MemoryError" in what:
+        return "a task needs more memory than it may use. Record with smaller epochs, or raise the limit."
+    return f"{what}. The log has the whole story."
 
 
-@dataclass(frozen=True, slots=True)
-class _Finish:
-    """From the parts' summaries: roll-ups, rejects, facts and the manifest."""
-
-    job: str
-    staging: Path
-    manifest: Manifest
-    plan: Plan
-    summaries: list[PartSummary]
-
-    def run(self) -> dict[str, Any]:
-        rejects = [*self.plan.rejects, *(reject for one in self.summaries for reject in one.rejects)]
-        epochs = self._epochs()
-        files: list[FileSummary] = [file for one in self.summaries for file in one.files]
-        counts = [(*key, kind, n, size) for one in self.summaries for key, kind, n, size in one.counts if n]
-        flows = [tuple(flow) for one in self.summaries for flow in one.flows]
-        tables = ((EPOCHS, epochs), (REJECTS, rejects), (COUNTS, counts), (FLOWS, flows))
-        for table, rows in tables:
-            files += write_rows(table, self.staging, "part-00000", rows)
-        facts = self._facts(epochs, files, flows)
-        spans = tuple(span for one in self.summaries for span in one.spans)
-        LakeManifest(self.job, in_table_order(files), spans, facts, len(rejects)).write(self.staging)
-        return {"status": "ready-partial" if rejects else "ready", "rejects": len(rejects), "facts": facts}
-
-    def _epochs(self) -> list[tuple[Any, ...]]:
-        """All epochs of all threads: those with determinants, and those that only times tell of."""
-        sums: dict[LogKey, tuple[int, int]] = {}
-        times = Times()
-        for one in self.summaries:
-            times.merge(one.times)
-            for key, _, count, size in one.counts:
-                known = sums.get(key, (0, 0))
-                sums[key] = (known[0] + count, known[1] + size)
-        keys = sorted({*sums, *times.seen})
-        return [(*key, *sums.get(key, (0, 0)), *times.seen.get(key, (None, None))) for key in keys]
-
-    def _facts(
-        self, epochs: list[tuple[Any, ...]], files: list[FileSummary], flows: list[tuple[Any, ...]]
-    ) -> dict[str, Any]:
-        manifest = self.manifest
-        rows = {table: sum(f.rows for f in files if f.table == table) for table in {f.table for f in files}}
-        return {
-            "name": manifest.job.name,
-            "recorder": manifest.job.recorder,
-            "recorded_at": manifest.job.recorded_at,
-            "origin_ms": manifest.clock.origin_ms,
-            "protocol": manifest.protocol.name,
-            "sharing_depth": "full" if manifest.protocol.sharing_depth is None else manifest.protocol.sharing_depth,
-            "complete": manifest.complete,
-            "vertices": len(manifest.vertices),
-            "tasks": len(manifest.tasks),
-            "channels": sum(len(task.outputs) for task in manifest.tasks),
-            "attempts": sum(self.plan.attempts.get(task.id, 0) for task in manifest.tasks),
-            "epochs": len({row[3] for row in epochs}),
-            "determinants": rows.get("determinants", 0),
-            "determinant_bytes": sum(row[5] for row in epochs),
-            "buffers": rows.get("buffers", 0),
-            "records": sum(flow[5] for flow in flows),
-            "sendings": rows.get("sendings", 0),
-            "delta_bytes": sum(flow[9] for flow in flows),
-            "events": rows.get("events", 0),
-            "checkpoints": rows.get("checkpoints", 0),
-            "bytes": self.plan.bytes,
-            "duration_us": max((one.last_us for one in self.summaries), default=0),
-            "failures": [failure for one in self.summaries for failure in one.failures],
-            "rows": rows,
-        }
+_NAMES_ERROR = re.compile(r"[\w.]*(Error|Exception)\b")

@@ -56,6 +56,11 @@ class PartSummary:
 def run_part(task: PartTask) -> PartSummary:
     """Reads and writes one part. Doing it again replaces the same files."""
     _limit_memory()
+    return work(task)
+
+
+def work(task: PartTask) -> PartSummary:
+    """As `run_part`, within the limits that the process has already."""
     return _Work(task).run()
 
 

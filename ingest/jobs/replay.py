@@ -6,8 +6,8 @@ import logging
 import os
 import queue
 import sys
+import time
 from pathlib import Path
-from typing import Any
 
 from ingest.jobs.lifeline import Answers, Command, Lifeline
 from ingest.jobs.limits import limit_resources
@@ -16,30 +16,38 @@ from replay.bundle.reader import open_bundle
 from replay.debugger.replay import replay
 from replay.errors import ReplayError
 
+TELL_EVERY_S = 0.2
+
 log = logging.getLogger("ingest.replay")
 
 
 def run(request: Command, answers: Answers) -> None:
     """Writes the steps into the request's folder and sends the outcome."""
+    tell = Teller(answers)
+    tell("reading", 0, None, "steps", always=True)
     sink = ParquetStepSink(Path(request["folder"]))
+    which = {name: request.get(name) for name in ("task", "failure", "attempt")}
     with open_bundle(request["pack"]) as bundle:
-        answers.send(progress=_progress(0, "Reading the recording"))
-        outcome = replay(
-            bundle,
-            task=request.get("task"),
-            failure=request.get("failure"),
-            attempt=request.get("attempt"),
-            sink=sink,
-            progress=lambda steps, *_: answers.send(progress=_progress(steps, f"{steps} steps")),
-        )
-    answers.send(progress=_progress(sink.steps, "Sorting the steps"))
+        outcome = replay(bundle, **which, sink=sink, progress=tell)
+    tell("sorting", sink.steps, sink.steps, "steps", always=True)
     sink.finish()
+    log.info("replay ended after %s steps, %s: %s", sink.steps, outcome.verdict, outcome.sentence)
     answers.send(outcome=outcome.to_json() | {"steps": sink.steps})
 
 
-def _progress(steps: int, message: str) -> dict[str, Any]:
-    """How many steps there will be is known at the end only."""
-    return {"phase": "replaying", "done": steps, "total": 0, "unit": "steps", "message": message}
+class Teller:
+    """Passes progress on, not more often than anyone could look at it."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._told_s = 0.0
+
+    def __call__(self, phase: str, done: int, total: int | None, unit: str, *, always: bool = False) -> None:
+        now_s = time.monotonic()
+        if always or now_s - self._told_s >= TELL_EVERY_S:
+            self._told_s = now_s
+            progress = {"phase": phase, "done": done, "total": total or 0, "unit": unit, "message": ""}
+            self._answers.send(progress=progress)
 
 
 def main() -> int:
@@ -64,7 +72,6 @@ def main() -> int:
     except Exception as fault:
         log.exception("replay failed unexpectedly")
         answers.send(failed=f"the replay failed: {type(fault).__name__}: {fault}. The log has the whole story.")
-    log.info("replay ended")
     return 0
 
 

@@ -1,0 +1,32 @@
+"""What is left of Spark's traces when an ingest fails: one sentence that says what to do."""
+
+import pytest
+
+from ingest.jobs.ingest import why_of
+
+TRACE = """An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.
+: org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times
+Traceback (most recent call last):
+  File "parts.py", line 1, in run_part
+{error}
+
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        ("OSError: [Errno 28] No space left on device", "the disk is full (OSError: [Errno 28] No space left on device). "
+         "Make room, then retry."),
+        ("MemoryError", "a task needs more memory than it may use. Record with smaller epochs, or raise the limit."),
+        ("ValueError: odd", "ValueError: odd. The log has the whole story."),
+    ],
+)  # fmt: skip
+def test_the_tasks_own_error_is_told(error: str, sentence: str):
+    assert why_of(TRACE.format(error=error)) == sentence
+
+
+def test_without_any_error_the_last_line_is_told():
+    assert why_of("something\nhappened") == "happened. The log has the whole story."
+    assert why_of("") == "no reason was given. The log has the whole story."
