@@ -8,11 +8,11 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from dashboard.problems import MESSAGES, Problem
+from dashboard.problems import Problem
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 API_PREFIX = "/api/"
-TITLES = {403: "Not allowed", 404: "Nothing here", 409: "Not now", 500: "Something broke", 507: "The disk is full"}
+TITLES = {403: "Not allowed", 404: "Nothing here", 409: "Not now", 507: "The disk is full"}
 KEPT_HEADERS = ("Allow", "Retry-After", "WWW-Authenticate")
 
 
@@ -70,23 +70,6 @@ def problem_page(request: HttpRequest, problem: Problem) -> HttpResponse:
     title = TITLES.get(problem.status, "This cannot be done")
     context = {"title": title, "message": problem.message}
     return render(request, "problem.html", context, status=problem.status)
-
-
-def page_403(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return problem_page(request, Problem(403, str(exception or "") or MESSAGES[403]))
-
-
-def page_404(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    return problem_page(request, Problem(404))
-
-
-def page_500(request: HttpRequest) -> HttpResponse:
-    return problem_page(request, Problem(500))
-
-
-def page_csrf(request: HttpRequest, reason: str = "") -> HttpResponse:
-    why = "The form came without the token that shows that it came from here. Open its page again and send it anew."
-    return problem_page(request, Problem(403, why, code="csrf"))
 
 
 def _wants_page(request: HttpRequest) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import HttpRequest
-from ninja import P, QueryEx, Router
+from ninja import P, QueryEx, Router, Status
 
 from dashboard import jobs
 from dashboard.api.auth import caller
@@ -43,11 +43,11 @@ def get_job(request: HttpRequest, job_id: str) -> dict[str, Any]:
 
 
 @router.delete("/jobs/{job_id}", response={204: None, 403: Error, 404: Error})
-def delete_job(request: HttpRequest, job_id: str) -> tuple[int, None]:
+def delete_job(request: HttpRequest, job_id: str) -> Status[None]:
     """The job, its bundle, tables and replays. Only its owner may."""
     user = caller(request)
     jobs.delete_job(_own(user, job_id), user)
-    return 204, None
+    return Status(204, None)
 
 
 @router.post("/jobs/{job_id}/cancel", response={200: JobDetail, 403: Error, 404: Error, 409: Error})
@@ -58,10 +58,10 @@ def cancel_job(request: HttpRequest, job_id: str) -> dict[str, Any]:
 
 
 @router.post("/jobs/{job_id}/retry", response={202: JobDetail, 403: Error, 404: Error, 409: Error})
-def retry_job(request: HttpRequest, job_id: str) -> tuple[int, dict[str, Any]]:
+def retry_job(request: HttpRequest, job_id: str) -> Status[dict[str, Any]]:
     """Ingests once more what failed or was cancelled."""
     user = caller(request)
-    return 202, job_detail(jobs.retry(_own(user, job_id), user), user)
+    return Status(202, job_detail(jobs.retry(_own(user, job_id), user), user))
 
 
 def _own(user: User, job_id: str) -> Job:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest
-from ninja import Router
+from ninja import Router, Status
 
 from dashboard import jobs
 from dashboard.api.auth import caller
@@ -26,11 +26,11 @@ def list_replays(request: HttpRequest, job_id: str) -> dict[str, Any]:
 
 
 @router.post("/jobs/{job_id}/replays", response={202: ReplayDetail, 404: Error, 409: Error, 422: Error})
-def start_replay(request: HttpRequest, job_id: str, asked: ReplayIn) -> tuple[int, dict[str, Any]]:
+def start_replay(request: HttpRequest, job_id: str, asked: ReplayIn) -> Status[dict[str, Any]]:
     """Of a failure (with a task where several failed in one blow), or of one attempt of a task."""
     user = caller(request)
     job = visible_job(user, job_id)
-    return 202, replay_detail(jobs.start_replay(user, job, asked.task, asked.failure, asked.attempt))
+    return Status(202, replay_detail(jobs.start_replay(user, job, asked.task, asked.failure, asked.attempt)))
 
 
 @router.get("/replays/{replay_id}", response={200: ReplayDetail, 404: Error})
@@ -40,11 +40,11 @@ def get_replay(request: HttpRequest, replay_id: str) -> dict[str, Any]:
 
 
 @router.delete("/replays/{replay_id}", response={204: None, 403: Error, 404: Error})
-def delete_replay(request: HttpRequest, replay_id: str) -> tuple[int, None]:
+def delete_replay(request: HttpRequest, replay_id: str) -> Status[None]:
     """The replay and its steps. Who started it may, and the job's owner."""
     user = caller(request)
     jobs.delete_replay(_own(user, replay_id), user)
-    return 204, None
+    return Status(204, None)
 
 
 @router.post("/replays/{replay_id}/cancel", response={200: ReplayDetail, 403: Error, 404: Error, 409: Error})
@@ -55,10 +55,10 @@ def cancel_replay(request: HttpRequest, replay_id: str) -> dict[str, Any]:
 
 
 @router.post("/replays/{replay_id}/retry", response={202: ReplayDetail, 403: Error, 404: Error, 409: Error})
-def retry_replay(request: HttpRequest, replay_id: str) -> tuple[int, dict[str, Any]]:
+def retry_replay(request: HttpRequest, replay_id: str) -> Status[dict[str, Any]]:
     """Replays once more what failed or was cancelled."""
     user = caller(request)
-    return 202, replay_detail(jobs.retry_replay(_own(user, replay_id), user))
+    return Status(202, replay_detail(jobs.retry_replay(_own(user, replay_id), user)))
 
 
 def _own(user: User, replay_id: str) -> Replay:

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
-from ninja import Router
+from ninja import Router, Status
 
 from dashboard import jobs
 from dashboard.api.auth import caller
@@ -66,26 +66,26 @@ REFUSED = {401: Error, 403: Error, 413: Error, 422: Error, 507: Error}
 @jobs_router.post(
     "/jobs", response={202: JobDetail, 204: None, 411: Error, 415: Error, **REFUSED}, openapi_extra=FORM_BODY
 )
-def upload_bundle(request: HttpRequest, response: HttpResponse) -> tuple[int, dict[str, Any] | None]:
+def upload_bundle(request: HttpRequest, response: HttpResponse) -> Status[Any]:
     """A bundle in one form: its job is queued, or, if its content is known, the job that holds it is named."""
     user, passage = caller(request), passage_of(request)
     if passage.stage is Stage.ASKING:
         if passage.announced_bytes is None:
             raise Problem(411, "Say with Content-Length how much comes, or use the resumable /api/v1/uploads.")
         passage.landing = Landing(admit(user, "bundle", passage.announced_bytes), form=True)
-        return 204, None
+        return Status(204, None)
     return _made(request, response, user, passage.landed(), printable(passage.name))
 
 
 @router.post("/uploads", response={201: UploadOut, **REFUSED})
-def begin_upload(request: HttpRequest, response: HttpResponse, asked: UploadIn) -> tuple[int, dict[str, Any]]:
+def begin_upload(request: HttpRequest, response: HttpResponse, asked: UploadIn) -> Status[dict[str, Any]]:
     """Announces an upload; its size and your quota are checked now. Send its bytes with PATCH."""
     upload = admit(caller(request), asked.name, asked.size)
     # The file is there from now on, so that only what has ended is without one.
     Landing(upload).close()
     response["Location"] = f"/api/v1/uploads/{upload.id}"
     response["Tus-Resumable"] = TUS_VERSION
-    return 201, upload_out(upload)
+    return Status(201, upload_out(upload))
 
 
 @router.api_operation(["HEAD"], "/uploads/{upload_id}", response={200: None, 404: Error})
@@ -120,7 +120,7 @@ def drop_upload(request: HttpRequest, upload_id: str) -> HttpResponse:
 
 
 @router.post("/uploads/{upload_id}/finish", response={202: JobDetail, 404: Error, 409: Error, 423: Error, **REFUSED})
-def finish_upload(request: HttpRequest, response: HttpResponse, upload_id: str) -> tuple[int, dict[str, Any]]:
+def finish_upload(request: HttpRequest, response: HttpResponse, upload_id: str) -> Status[dict[str, Any]]:
     """All bytes have come: a job comes of them. A bundle that is refused is removed."""
     user = caller(request)
     landing = Landing(_own(user, upload_id))
@@ -135,7 +135,7 @@ def finish_upload(request: HttpRequest, response: HttpResponse, upload_id: str) 
 
 def _made(
     request: HttpRequest, response: HttpResponse, user: User, landing: Landing, name: str
-) -> tuple[int, dict[str, Any]]:
+) -> Status[dict[str, Any]]:
     """A refused bundle is removed as a stored one is; a full disk or a lost database may be tried again."""
     try:
         job = jobs.create_job_from_file(user, landing.path, name)
@@ -144,7 +144,7 @@ def _made(
         raise named_as_sent(error, landing.path, name) from error
     landing.remove()
     response["Location"] = f"/jobs/{job.id}/"
-    return 202, job_detail(job, user)
+    return Status(202, job_detail(job, user))
 
 
 def _check_piece(request: HttpRequest, upload: Upload, passage: Passage) -> None:
