@@ -10,31 +10,34 @@ from dashboard.queries.determinants import Determinant
 from replay.model import Task
 
 TEXT_SHOWN = 120
+YEAR_MS = 366 * 86_400_000
 _CALL_HEADER_BYTES = 8
 
 
-def described(row: Determinant, task: Task | None) -> tuple[str, str]:
+def described(row: Determinant, task: Task | None, origin_ms: int | None = None) -> tuple[str, str]:
     """The fact, and what stands beside it more faintly."""
-    return _described(row.kind, vars_of(row), task)
+    return _described(row.kind, vars_of(row), task, origin_ms)
 
 
-def described_row(row: dict[str, Any] | None, task: Task | None) -> tuple[str, str]:
+def described_row(row: dict[str, Any] | None, task: Task | None, origin_ms: int | None = None) -> tuple[str, str]:
     """The same of a row as the lake gives it, its bytes in hex; nothing where the lake does not hold it."""
     if row is None:
         return "", ""
     payload = row.get("payload")
-    return _described(row["kind"], {**row, "payload": bytes.fromhex(payload) if payload else b""}, task)
+    return _described(row["kind"], {**row, "payload": bytes.fromhex(payload) if payload else b""}, task, origin_ms)
 
 
 def vars_of(row: Determinant) -> dict[str, Any]:
     return {name: getattr(row, name) for name in row.__slots__}
 
 
-def _described(kind: str, row: dict[str, Any], task: Task | None) -> tuple[str, str]:
+def _described(kind: str, row: dict[str, Any], task: Task | None, origin_ms: int | None) -> tuple[str, str]:
     match kind:
         case "order":
             return f"channel {row['channel']}", _source_of(row["channel"], task)
-        case "timestamp" | "rng":
+        case "timestamp":
+            return str(row["value"]), _since(row["value"], origin_ms)
+        case "rng":
             return str(row["value"]), ""
         case "serializable":
             return _payload(row["payload"] or b"")
@@ -49,6 +52,13 @@ def _described(kind: str, row: dict[str, Any], task: Task | None) -> tuple[str, 
             where = _source_of(row["channel"], task)
             return f"{measures.count(row['records'])} from offset {measures.count(row['first_offset'])}", where
     return kind, ""
+
+
+def _since(value_ms: int, origin_ms: int | None) -> str:
+    """A clock's value as time since the job's start, where it can be one."""
+    if origin_ms is None or not 0 <= value_ms - origin_ms < YEAR_MS:
+        return ""
+    return measures.moment((value_ms - origin_ms) * 1000)
 
 
 def _source_of(channel: int | None, task: Task | None) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 from dashboard.queries.recorded import rows_of
 from ingest.lake.step_reader import StepReader
 
-BEFORE = 5
-AFTER = 7
+BEFORE = 4
+AFTER = 5
 
 # A determinant is read once, whatever thread reads it; other steps may name it as their cause, too.
 _AROUND_SQL = """

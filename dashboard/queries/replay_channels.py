@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from ingest.lake.step_reader import StepReader
 
-BEFORE = 7
-AFTER = 4
+BEFORE = 6
+AFTER = 3
+ANSWERS_SHOWN = 6
 
 _INPUTS_SQL = """
 SELECT channel, count(*) FILTER (step <= $step), count(*), sum(bytes) FILTER (step <= $step)::BIGINT,
@@ -22,6 +23,10 @@ _TOTALS_SQL = """
 SELECT count(*), count(*) FILTER (step <= $step), count(*) FILTER (was_received_before AND step <= $step),
        count(*) FILTER (NOT matches), count(*) FILTER (matches), min(step) FILTER (NOT matches)
 FROM buffers
+"""
+
+_ANSWERS_SQL = """
+SELECT step, text FROM steps WHERE kind IN ('answer', 'merge') ORDER BY step LIMIT $limit
 """
 
 
@@ -76,6 +81,11 @@ def inputs(written: StepReader, step: int, order: list[str]) -> list[Input]:
     found = {row[0]: Input(*row) for row in written.rows(_INPUTS_SQL, {"step": step})}
     names = [*order, *sorted(found.keys() - set(order))]
     return [found.get(name) or Input(name, 0, 0, 0, None, None, None) for name in names]
+
+
+def told(written: StepReader) -> list[tuple[int, str]]:
+    """(step, sentence) of every answer that the task was given, and of what they came to together."""
+    return [(step, text) for step, text in written.rows(_ANSWERS_SQL, {"limit": ANSWERS_SHOWN})]
 
 
 def ledger(written: StepReader, step: int) -> Ledger:

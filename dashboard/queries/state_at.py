@@ -1,4 +1,4 @@
-"""The operator's state at a step: what this step changed, then what stands beside it."""
+"""The operator's state at a step: what changed last, then what else it holds."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from typing import Any
 from dashboard.queries import state
 from ingest.lake.step_reader import StepReader
 
-ENTRIES_SHOWN = 12
+CHANGES_SHOWN = 4
+ROWS_SHOWN = 10
 VALUE_SHOWN = 160
 
-_CHANGES_SQL = "SELECT task, key, before, after FROM state_changes WHERE step = $step ORDER BY key LIMIT $limit"
+# The changes of this step all stand there, up to a page; those before it fill up what is left.
+_CHANGES_SQL = """
+SELECT step, task, key, before, after FROM state_changes
+WHERE step <= $step AND starts_with(key, $prefix) ORDER BY step DESC, key LIMIT $limit
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
+    step: int
     task: str
     key: str
     before: str | None
@@ -30,12 +36,16 @@ class StateAt:
 
 
 def state_at(written: StepReader, step: int, prefix: str = "") -> StateAt:
-    rows = written.rows(_CHANGES_SQL, {"step": step, "limit": ENTRIES_SHOWN})
-    changes = [Change(task, key, _short(before), _short(after)) for task, key, before, after in rows]
-    entries, following = state.after(written, step, prefix, "", ENTRIES_SHOWN)
+    rows = written.rows(_CHANGES_SQL, {"step": step, "prefix": prefix, "limit": ROWS_SHOWN})
+    changes = [Change(at, task, key, _short(before), _short(after)) for at, task, key, before, after in rows]
+    changes = list({(change.task, change.key): change for change in reversed(changes)}.values())[::-1]
+    now = sum(change.step == step for change in changes)
+    changes = changes[: max(now, CHANGES_SHOWN)]
+    entries, following = state.after(written, step, prefix, "", ROWS_SHOWN)
     changed = {(change.task, change.key) for change in changes}
-    shown = [{**one, "value": _short(one["value"])} for one in entries if (one["task"], one["key"]) not in changed]
-    return StateAt(changes, shown[: max(3, ENTRIES_SHOWN - len(changes))], following is not None)
+    rest = [{**one, "value": _short(one["value"])} for one in entries if (one["task"], one["key"]) not in changed]
+    room = max(0, ROWS_SHOWN - len(changes))
+    return StateAt(changes, rest[:room], following is not None or len(rest) > room)
 
 
 def _short(value: str | None) -> str | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from dashboard.queries.curves import sink_curves
 from dashboard.queries.failures import Failure
 from ingest.lake.readers import Lake
 from replay.model import Manifest
 
 LANES_SHOWN = 6
-CURVE_POINTS = 240
 
 _SPAN_SQL = "SELECT coalesce(max(t_us), 0) FROM events"
 _EPOCHS_SQL = """
@@ -26,11 +26,6 @@ SELECT task, "to", t_us FROM events WHERE type = 'recovery-state' AND task IN (S
 _STARTS_SQL = """
 SELECT task, attempt, t_us FROM events
 WHERE type = 'attempt-started' AND task IN (SELECT unnest($tasks)) ORDER BY n
-"""
-# Metrics are per task; a curve adds up what the tasks of the named vertices said in the same slice of time.
-_CURVE_SQL = """
-SELECT (t_us // $slice_us) AS slice, sum(records_in)::BIGINT, sum(records_out)::BIGINT, max(latency_p99_us)
-FROM metrics WHERE task IN (SELECT unnest($tasks)) GROUP BY slice ORDER BY slice
 """
 
 
@@ -55,7 +50,7 @@ def timeline(lake: Lake, *, job: str, manifest: Manifest, failures: list[Failure
         ],
         "lanes": _lanes(lake, job, tasks[:LANES_SHOWN], failures, duration_us),
         "lanesHidden": max(0, len(tasks) - LANES_SHOWN),
-        "curves": _curves(lake, job, manifest, duration_us),
+        "curves": sink_curves(lake, job=job, sinks=_sinks(manifest), duration_us=duration_us),
     }
 
 
@@ -106,21 +101,6 @@ def _spans(
     return spans
 
 
-def _curves(lake: Lake, job: str, manifest: Manifest, duration_us: int) -> list[dict[str, Any]]:
-    slice_us = max(1, -(-duration_us // CURVE_POINTS))
+def _sinks(manifest: Manifest) -> list[str]:
     kinds = {vertex.id: vertex.kind for vertex in manifest.vertices}
-    sinks = [task.id for task in manifest.tasks if kinds.get(task.vertex) == "sink"]
-    rows = lake.rows(_CURVE_SQL, {"tasks": sinks, "slice_us": slice_us}, job=job) if sinks else []
-    curves = [
-        {
-            "name": "throughput at the sinks",
-            "unit": "records/s",
-            "points": [{"tUs": n * slice_us, "value": (taken or 0) * 1e6 / slice_us} for n, taken, _, _ in rows],
-        },
-        {
-            "name": "latency at the sinks, p99",
-            "unit": "us",
-            "points": [{"tUs": n * slice_us, "value": p99} for n, _, _, p99 in rows if p99 is not None],
-        },
-    ]
-    return [curve for curve in curves if len(curve["points"]) > 1]
+    return [str(task.id) for task in manifest.tasks if kinds.get(task.vertex) == "sink"]

@@ -11,6 +11,9 @@ from dashboard.queries.recorded import DETERMINANT
 from ingest.lake.step_reader import StepReader
 
 DEPTH = 7
+STEPS_SHOWN = 5
+# The merge that chose the copy, and the answer that brought it.
+STEPS_BEHIND_A_DETERMINANT = 2
 LABELS = {"step": "step", "det": "determinant", "delta": "delta", "event": "event"}
 
 
@@ -40,31 +43,45 @@ def why_line(written: StepReader, job_id: str, step: int) -> WhyLine:
     behind: dict[str, list[str]] = {}
     for link in found["links"]:
         behind.setdefault(link["effect"], []).append(link["cause"])
-    line, seen, here = [], {f"step:{step}"}, f"step:{step}"
-    while here in causes:
-        ahead = [ref for ref in behind.get(here, []) if ref not in seen]
-        line.append(_link(job_id, causes[here], len(ahead)))
-        if not ahead:
-            break
-        here = min(ahead, key=_telling)
-        seen.add(here)
-    beside = [_link(job_id, cause, 0) for ref, cause in causes.items() if ref not in seen]
+    refs = _line(f"step:{step}", behind)
+    line = [_link(job_id, causes[ref], len(set(behind.get(ref, [])) - set(refs))) for ref in refs if ref in causes]
+    beside = [_link(job_id, cause, 0) for ref, cause in causes.items() if ref not in refs]
     following = effects.of(written, step)["steps"]
     return WhyLine(line, beside, found["left_out"], following[0]["step"] if following else None)
 
 
-def _telling(ref: str) -> tuple[int, int]:
-    """The recording tells more than another step, and of steps the latest lies nearest."""
-    kind, _, rest = ref.partition(":")
-    rank = {"det": 0, "delta": 1, "step": 2, "event": 3}.get(kind, 4)
-    return rank, -int(rest) if kind == "step" and rest.isdigit() else 0
+def _line(start: str, behind: dict[str, list[str]]) -> list[str]:
+    """From a step back along its latest cause; where a determinant was read, by way of who returned it.
+
+    A determinant, the delta that carried it and the merge that chose it are causes of one step, side by side; told
+    after one another they are its history.
+    """
+    line, carried, here, steps_left = [start], "", start, STEPS_SHOWN
+    while steps_left:
+        ahead = [ref for ref in behind.get(here, []) if ref not in line]
+        of_kind = {kind: [ref for ref in ahead if ref.startswith(f"{kind}:")] for kind in LABELS}
+        if of_kind["det"] and not carried:
+            line.append(of_kind["det"][0])
+            carried, steps_left = next(iter(of_kind["delta"]), ""), STEPS_BEHIND_A_DETERMINANT + 1
+        if not of_kind["step"]:
+            line += [] if carried else (of_kind["delta"] + of_kind["event"])[:1]
+            break
+        here = max(of_kind["step"], key=_number)
+        steps_left -= 1
+        line += [here] if steps_left else []
+    return [*line, carried] if carried else line
+
+
+def _number(ref: str) -> int:
+    number = ref.partition(":")[2]
+    return int(number) if number.isdigit() else -1
 
 
 def _link(job_id: str, cause: dict[str, Any], branches: int) -> Link:
     kind, _, rest = cause["ref"].partition(":")
     step = int(rest) if kind == "step" and rest.isdigit() else None
     label = f"step {step:,}" if step is not None else LABELS.get(kind, kind)
-    return Link(cause["ref"], label, cause["text"], _href(job_id, cause["ref"], step), step, max(0, branches - 1))
+    return Link(cause["ref"], label, cause["text"], _href(job_id, cause["ref"], step), step, branches)
 
 
 def _href(job_id: str, ref: str, step: int | None) -> str:

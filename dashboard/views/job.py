@@ -18,6 +18,7 @@ from dashboard.queries.failures import Failure, job_failures
 from dashboard.queries.flows import channel_flows
 from dashboard.queries.graph import JobGraph, job_graph
 from dashboard.queries.lake import lake
+from dashboard.queries.recoveries import recoveries
 from dashboard.queries.rejects import rejects
 from dashboard.queries.summary import summary
 from dashboard.queries.task import task_attempts, task_epochs
@@ -63,10 +64,12 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         "facts": job.facts,
         "failures": failures,
         "rejects": rejects(lake(), job=job.id) if job.status == "ready-partial" else [],
+        "recoveries": recoveries(lake(), job=job.id, failures=failures),
         "replays": list(job.replays.select_related("owner")[:8]),
         "log": joblog.read(job.id),
         "manifest": found.manifest if found else None,
     }
+    context["open_replay"] = next((one for one in context["replays"] if one.readable), None)
     if found is not None:
         context |= _graph_context(request, job, found, failures)
         picture = timeline(lake(), job=job.id, manifest=found.manifest, failures=failures)

@@ -40,10 +40,10 @@ def logs_page(request: HttpRequest, job_id: str) -> HttpResponse:
     log = _chosen(request, task, choices)
     if log is not None:
         context |= _log_context(request, job, log, choices)
-        context["rows"] = [
-            (row, *described(row, found.manifest.task(task) if found else None))
-            for row in with_bytes(job.id, log, context["page"].rows)
-        ]
+        manifest = found.manifest if found else None
+        of, origin_ms = (manifest.task(task), manifest.clock.origin_ms) if manifest else (None, None)
+        rows = with_bytes(job.id, log, context["page"].rows)
+        context["rows"] = [(row, *described(row, of, origin_ms)) for row in rows]
     part = request.GET.get("part") == "rows"
     return render(request, "dashboard/partials/log_rows.html" if part else "dashboard/logs.html", context)
 

@@ -18,8 +18,9 @@ from dashboard.queries.failures import Failure, job_failures
 from dashboard.queries.graph import job_graph
 from dashboard.queries.kinds import STEPS, for_script
 from dashboard.queries.lake import lake
+from dashboard.queries.recoveries import recoveries
 from dashboard.queries.recovery_log import recovery_log
-from dashboard.queries.replay_channels import inputs, ledger
+from dashboard.queries.replay_channels import inputs, ledger, told
 from dashboard.queries.replay_overview import kind_counts, state_spans, strip
 from dashboard.queries.state_at import state_at
 from dashboard.queries.steps import reading
@@ -29,7 +30,7 @@ from dashboard.views.parameters import whole
 from ingest.lake.step_reader import StepReader
 
 PARTS = {"panels": "replay_panels.html", "outcome": "replay_outcome.html"}
-STEPS_AROUND = 6
+STEPS_AROUND = 5
 
 
 @login_required
@@ -56,13 +57,15 @@ def replay_strip(request: HttpRequest, replay_id: str) -> HttpResponse:
 
 def _frame(request: HttpRequest, replay: Replay) -> dict[str, Any]:
     pending = replay.status in PENDING
+    failure = _failure(replay)
     return {
         "replay": replay,
         "job": replay.job,
         "own": owns(request, replay),
         "pending": pending,
         "state": state_of(replay.id) if pending else None,
-        "failure": _failure(replay),
+        "failure": failure,
+        "recovery": next(iter(recoveries(lake(), job=replay.job_id, failures=[failure])), None) if failure else None,
         "attempt": replay.detail.get("attempt", replay.attempt),
         "step_kinds": for_script(STEPS),
     }
@@ -97,11 +100,13 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
 def _panels(request: HttpRequest, replay: Replay, written: StepReader, row: dict[str, Any]) -> dict[str, Any]:
     found = job_graph(replay.job_id)
     task = found.manifest.task(row["task"] or replay.task) if found else None
+    origin_ms = found.manifest.clock.origin_ms if found else None
     log = recovery_log(written, replay.job_id, row["step"])
     return {
         "log": log,
-        "taken": [(one, *described_row(one.row, task)) for one in log.taken],
+        "taken": [(one, *described_row(one.row, task, origin_ms)) for one in log.taken],
         "inputs": inputs(written, row["step"], [str(channel) for channel in task.inputs] if task else []),
+        "told": told(written),
         "ledger": ledger(written, row["step"]),
         "held_state": state_at(written, row["step"], request.GET.get("prefix", "")),
         "prefix": request.GET.get("prefix", ""),

@@ -1,20 +1,30 @@
-// The strip of all steps on one canvas: columns by group of kind, states and divergences as marks, the cursor.
+// The strip of all steps on one canvas: lanes by what steps touch, states and divergences as marks, the cursor.
 import { layoutStrip, placeOf, stepAt } from "../layout/strip.js";
 
-const GROUPS = ["step-recovery", "step-input", "step-determinant", "step-output", "step-state", "step-finish", "step-diverge"];
-const HEIGHT = 56;
-const BARS = { top: 12, height: 30 };
+const LANES = [
+  { name: "recovery", groups: ["step-recovery"] },
+  { name: "inputs", groups: ["step-input"] },
+  { name: "log", groups: ["step-determinant"] },
+  { name: "outputs", groups: ["step-output"] },
+  { name: "state", groups: ["step-state", "step-finish", "step-diverge"] },
+];
+const LANE = 11;
+const TOP = 10;
+const HEIGHT = TOP + LANES.length * LANE + 14;
+const GUTTER = 64;
 
 export function strip(element) {
   const canvas = element.appendChild(document.createElement("canvas"));
   canvas.setAttribute("aria-hidden", "true");
   let data;
   let step = 0;
+  let wholePx = 0;
   let widthPx = 0;
   let background;
 
   function resize() {
-    widthPx = canvas.clientWidth;
+    wholePx = canvas.clientWidth;
+    widthPx = wholePx - GUTTER - 6;
     background = undefined;
     paint();
   }
@@ -24,38 +34,51 @@ export function strip(element) {
     if (!data || !widthPx) return;
     const ratio = window.devicePixelRatio || 1;
     if (!background) background = painted(ratio);
-    canvas.width = widthPx * ratio;
+    canvas.width = wholePx * ratio;
     canvas.height = HEIGHT * ratio;
     const context = canvas.getContext("2d");
     context.drawImage(background, 0, 0);
     context.scale(ratio, ratio);
+    context.translate(GUTTER, 0);
     paintCursor(context);
   }
 
   function painted(ratio) {
     const copy = document.createElement("canvas");
-    copy.width = widthPx * ratio;
+    copy.width = wholePx * ratio;
     copy.height = HEIGHT * ratio;
     const context = copy.getContext("2d");
     context.scale(ratio, ratio);
     const colour = colours(element);
-    const columns = layoutStrip(data.bins, { ...data, widthPx, heightPx: BARS.height, groups: GROUPS });
-    for (const column of columns) {
-      const gap = column.width > 4 ? 1 : 0;
-      for (const part of column.parts) {
-        context.fillStyle = colour(part.group);
-        context.fillRect(column.x, BARS.top + part.y, Math.max(1, column.width - gap), part.height);
-      }
+    paintNames(context, colour);
+    context.translate(GUTTER, 0);
+    for (const cell of layoutStrip(data.bins, { ...data, widthPx, lanes: LANES, laneHeightPx: LANE })) {
+      context.fillStyle = colour(cell.group);
+      context.globalAlpha = 0.25 + 0.75 * cell.share;
+      context.fillRect(cell.x, TOP + cell.y, cell.width > 4 ? cell.width - 1 : cell.width, cell.height);
     }
+    context.globalAlpha = 1;
     for (const mark of data.marks) paintMark(context, mark, colour);
     return copy;
+  }
+
+  function paintNames(context, colour) {
+    context.font = `500 11px ${colour("font-text")}`;
+    context.textBaseline = "middle";
+    LANES.forEach(({ name }, lane) => {
+      const middle = TOP + lane * LANE + (LANE - 2) / 2;
+      context.fillStyle = colour("panel-sunk");
+      context.fillRect(GUTTER, middle - (LANE - 2) / 2, widthPx, LANE - 2);
+      context.fillStyle = colour("ink-faint");
+      context.fillText(name, 0, middle + 0.5);
+    });
   }
 
   function paintMark(context, mark, colour) {
     const x = placeOf(mark.step, { steps: data.steps, widthPx });
     const diverged = mark.kind === "diverge";
     context.fillStyle = colour(diverged ? "step-diverge" : "ink-faint");
-    const y = diverged ? BARS.top + BARS.height + 3 : 2;
+    const y = diverged ? TOP + LANES.length * LANE + 2 : 2;
     context.beginPath();
     if (diverged) [[x, y], [x + 5, y + 8], [x - 5, y + 8]].forEach(([px, py]) => context.lineTo(px, py));
     else [[x - 4, y], [x + 4, y], [x, y + 6]].forEach(([px, py]) => context.lineTo(px, py));
@@ -85,7 +108,7 @@ export function strip(element) {
       step = value;
       paint();
     },
-    stepAt: (event) => stepAt(event.clientX - canvas.getBoundingClientRect().left, { steps: data?.steps ?? 0, widthPx }),
+    stepAt: (event) => stepAt(event.clientX - canvas.getBoundingClientRect().left - GUTTER, { steps: data?.steps ?? 0, widthPx }),
   };
 }
 

@@ -30,7 +30,7 @@ export function timeline() {
   function paintEpochs(world, { epochs, checkpoints }) {
     const band = world.append("g").attr("class", "epochs").selectAll("g").data(epochs).join("g");
     band.append("rect").attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", (one) => one.height).attr("rx", 4);
-    band.append("text").attr("x", (one) => one.x + 9).attr("y", 17.5).text((one) => (one.labelled ? one.epoch : ""));
+    band.append("text").attr("x", (one) => one.x + 13).attr("y", 17.5).text((one) => (one.labelled ? one.epoch : ""));
     band.append("title").text((one) => `epoch ${one.epoch}, from ${moment(one.startUs)}: ${plural(one.determinants, "determinant", "determinants")}, ${byteSize(one.bytes)} in main logs`);
     const mark = world.append("g").selectAll("path").data(checkpoints).join("path");
     mark.attr("class", (one) => `checkpoint ${one.abortedUs != null ? "aborted" : one.completedUs == null ? "open" : ""}`);
@@ -67,8 +67,8 @@ export function timeline() {
   function paintCurves(world, { curves, widthPx: width }) {
     const curve = world.append("g").selectAll("g").data(curves).join("g").attr("class", (one) => `curve ${one.unit === "us" ? "second" : "first"}`);
     const points = (one) => one.places;
-    curve.append("path").attr("class", "area").attr("d", (one) => d3.area().x((p) => p[0]).y0(one.base).y1((p) => p[1])(points(one)));
-    curve.append("path").attr("class", "line").attr("d", (one) => d3.line()(points(one)));
+    curve.append("path").attr("class", "area").attr("d", (one) => d3.area().curve(d3.curveStep).x((p) => p[0]).y0(one.base).y1((p) => p[1])(points(one)));
+    curve.append("path").attr("class", "line").attr("d", (one) => d3.line().curve(d3.curveStep)(points(one)));
     curve.append("text").attr("class", "label").attr("y", (one) => one.y - 5).text((one) => one.name);
     curve.append("text").attr("class", "label").attr("x", width).attr("y", (one) => one.y - 5).attr("text-anchor", "end")
       .text((one) => `up to ${one.unit === "us" ? duration(one.most) : `${count(one.most)} ${one.unit}`}`);
@@ -79,7 +79,7 @@ export function timeline() {
     axis.append("line").attr("x2", width);
     const tick = axis.selectAll("g").data(ticks).join("g").attr("transform", (one) => `translate(${one.x},0)`);
     tick.append("line").attr("y2", 4);
-    tick.append("text").attr("y", 17).attr("text-anchor", (one) => (one.x < 12 ? "start" : one.x > width - 24 ? "end" : "middle")).text((one) => (one.tUs ? duration(one.tUs) : "0"));
+    tick.append("text").attr("y", 17).attr("text-anchor", (one) => (one.x < 12 ? "start" : one.x > width - 24 ? "end" : "middle")).text((one) => one.label);
   }
 
   chart.widthPx = (value) => (value === undefined ? widthPx : ((widthPx = value), chart));

@@ -1,25 +1,29 @@
-// The strip of all steps: never more columns than pixels; a column says how many steps of which group it stands for.
+// The strip of all steps: a lane per group of kinds, cells as wide as a bin; never more cells than pixels, and all steps counted.
 
-/** Columns of stacked groups from the server's bins ({bin, group, steps}); heights grow with the root, so that rare kinds show. */
-export function layoutStrip(bins, { steps, binCount, widthPx, heightPx, groups }) {
-  const columns = new Map();
+/** Cells from the server's bins ({bin, group, steps}). `share` of a cell is relative to the fullest cell of its lane. */
+export function layoutStrip(bins, { steps, binCount, widthPx, lanes, laneHeightPx }) {
+  const columns = Math.max(1, Math.min(binCount, steps, Math.floor(widthPx)));
+  const cells = new Map();
   for (const { bin, group, steps: number } of bins) {
-    const column = columns.get(bin) ?? columns.set(bin, { bin, total: 0, groups: {} }).get(bin);
-    column.groups[group] = (column.groups[group] ?? 0) + number;
-    column.total += number;
+    const lane = lanes.findIndex((one) => one.groups.includes(group));
+    if (lane < 0) continue;
+    const column = Math.floor((bin * columns) / Math.max(1, binCount));
+    const key = `${lane}:${column}`;
+    const cell = cells.get(key) ?? cells.set(key, { lane, column, group, steps: 0 }).get(key);
+    cell.steps += number;
   }
-  const most = Math.max(1, ...[...columns.values()].map((column) => column.total));
-  const width = widthPx / Math.max(1, Math.min(binCount, steps));
-  return [...columns.values()].sort((one, other) => one.bin - other.bin).map((column) => {
-    const full = heightPx * (0.35 + 0.65 * Math.sqrt(column.total / most));
-    let y = heightPx;
-    const parts = groups.filter((group) => column.groups[group]).map((group) => {
-      const height = (full * column.groups[group]) / column.total;
-      y -= height;
-      return { group, y, height };
-    });
-    return { bin: column.bin, x: column.bin * width, width, total: column.total, parts };
-  });
+  const most = lanes.map(() => 1);
+  for (const cell of cells.values()) most[cell.lane] = Math.max(most[cell.lane], cell.steps);
+  // Whole pixels: cells that share a half-covered pixel would show as stripes.
+  const edge = (column) => Math.round((column * widthPx) / columns);
+  return [...cells.values()].map((cell) => ({
+    ...cell,
+    x: edge(cell.column),
+    y: cell.lane * laneHeightPx,
+    width: edge(cell.column + 1) - edge(cell.column),
+    height: laneHeightPx - 2,
+    share: Math.sqrt(cell.steps / most[cell.lane]),
+  }));
 }
 
 /** Which step a place on the strip means, and where a step's mark stands. */

@@ -17,7 +17,7 @@ export function layoutTimeline(job, { widthPx }) {
     return placed;
   });
   parts.failures = job.failures.map((failure) => ({ ...failure, x: x(failure.failedUs), end: x(failure.runningUs ?? failure.failedUs) }));
-  return { ...parts, ticks: ticksOf(job.durationUs, widthPx).map((tUs) => ({ tUs, x: x(tUs) })), bottom: y, height: y + ROW.axis };
+  return { ...parts, ticks: ticksOf(job.durationUs, widthPx).map((tUs) => ({ tUs, x: x(tUs), label: tickLabel(tUs, job.durationUs) })), bottom: y, height: y + ROW.axis };
 }
 
 function scaleOf(durationUs, widthPx) {
@@ -55,4 +55,11 @@ export function ticksOf(durationUs, widthPx) {
   const power = 10 ** Math.floor(Math.log10(least));
   const stepUs = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= least);
   return Array.from({ length: Math.floor(durationUs / stepUs) + 1 }, (_, n) => n * stepUs);
+}
+
+/** One unit for the whole axis, so that its labels can be compared. */
+export function tickLabel(tUs, durationUs) {
+  if (tUs === 0) return "0";
+  const [unit, name] = durationUs >= 1e6 ? [1e6, "s"] : durationUs >= 1e3 ? [1e3, "ms"] : [1, "µs"];
+  return `${Number((tUs / unit).toPrecision(6))} ${name}`;
 }

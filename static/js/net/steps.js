@@ -20,7 +20,7 @@ export function stepSource(replay, cache) {
   return {
     fetchRange,
     written: () => getJson(`/api/v1/replays/${replay}/steps?from=0&to=0`).then((page) => page.written),
-    panels: (step, options) => getPart(`/replays/${replay}/?step=${step}&part=panels`, options),
+    panels: (step, prefix, options) => getPart(`/replays/${replay}/?step=${step}&part=panels${prefix ? `&prefix=${encodeURIComponent(prefix)}` : ""}`, options),
     outcome: (step) => getPart(`/replays/${replay}/?step=${step}&part=outcome`),
     strip: () => getJson(`/replays/${replay}/strip/`),
     find: (direction, step, where) =>

@@ -14,7 +14,10 @@ const timelineData = dataOf("timeline-data");
 const panel = document.getElementById("task-panel");
 const picture = graph();
 const lanes = timeline();
+// Small jobs show their tasks at once.
+const OPENED_UP_TO = 24;
 let colourBy = "bytes";
+if (graphData && graphData.vertices.reduce((sum, { tasks }) => sum + tasks.length, 0) <= OPENED_UP_TO) graphData.vertices.forEach(({ id }) => picture.open(id));
 
 function paintGraph() {
   const place = document.getElementById("graph");

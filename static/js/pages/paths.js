@@ -13,6 +13,8 @@ const place = document.getElementById("path");
 const graphData = dataOf("graph-data");
 const picture = graph();
 const stairs = holdings();
+const OPENED_UP_TO = 24;
+if (graphData.vertices.reduce((sum, { tasks }) => sum + tasks.length, 0) <= OPENED_UP_TO) graphData.vertices.forEach(({ id }) => picture.open(id));
 let path;
 let growths = new Map();
 let slider;

@@ -13,7 +13,7 @@ const ADDRESS_AFTER_MS = 150;
 const PANELS_KEPT = 64;
 
 const page = document.getElementById("replay");
-const place = document.getElementById("panels");
+const place = document.getElementById("four");
 const cache = new StepCache();
 const source = stepSource(page.dataset.replay, cache);
 const kinds = new Map((dataOf("step-kinds") ?? []).map((kind) => [kind.name, kind]));
@@ -26,6 +26,7 @@ let direction = 1;
 let panelTimer;
 let addressTimer;
 let asking;
+let prefix = new URL(location.href).searchParams.get("prefix") ?? "";
 
 /** Shows a step. Walking replaces the address, jumping adds to the history, so that back leads to where one jumped from. */
 function go(to, { jump = false, remember = true } = {}) {
@@ -51,12 +52,12 @@ function show() {
   for (const range of cache.wanted(step, direction, last)) source.fetchRange(range).then(() => showRow(cache.at(step), kinds), () => undefined);
   const kept = panels.get(step);
   clearTimeout(panelTimer);
-  if (kept) place_(kept);
+  if (kept) putInPlace(kept);
   else panelTimer = setTimeout(fetchPanels, PANELS_AFTER_MS);
 }
 
-function place_(nodes) {
-  putPanels(place, nodes.map((node) => node.cloneNode(true)));
+function putInPlace(nodes) {
+  putPanels(nodes.map((node) => node.cloneNode(true)));
   panelTimer = setTimeout(() => prefetch(step + direction), PANELS_AFTER_MS);
 }
 
@@ -65,9 +66,9 @@ async function fetchPanels() {
   asking = new AbortController();
   const wanted = step;
   try {
-    const nodes = await source.panels(wanted, { signal: asking.signal });
+    const nodes = await source.panels(wanted, prefix, { signal: asking.signal });
     keep(wanted, nodes);
-    if (wanted === step) place_(nodes);
+    if (wanted === step) putInPlace(nodes);
   } catch (fault) {
     if (fault.name !== "AbortError") notice(fault.message);
   }
@@ -82,7 +83,7 @@ function keep(at, nodes) {
 
 function prefetch(at) {
   if (pending || at < 0 || at > last || panels.has(at)) return;
-  source.panels(at).then((nodes) => keep(at, nodes), () => undefined);
+  source.panels(at, prefix).then((nodes) => keep(at, nodes), () => undefined);
 }
 
 function rememberSoon() {
@@ -93,6 +94,14 @@ function rememberSoon() {
 function flushAddress() {
   clearTimeout(addressTimer);
   history.replaceState(null, "", addressWith(location.href, { step: Number(page.dataset.step) }));
+}
+
+function filterState(text) {
+  prefix = text;
+  panels.clear();
+  history.replaceState(null, "", addressWith(location.href, { step, prefix }));
+  clearTimeout(panelTimer);
+  panelTimer = setTimeout(fetchPanels, 120);
 }
 
 function copyHere() {
@@ -172,6 +181,10 @@ function begin() {
     if (to === undefined) toast("A step is a whole number, or +10 and -10 from here.");
     go(to ?? step, { jump: true });
   });
+  document.addEventListener("submit", (event) => {
+    if (event.target.id === "state-filter") event.preventDefault();
+  });
+  document.addEventListener("input", (event) => event.target.id === "prefix" && filterState(event.target.value));
   window.addEventListener("popstate", () => go(numberIn(location.href, "step") ?? 0, { remember: false }));
   show();
 }

@@ -45,11 +45,21 @@ export function showSteering(step, last) {
   document.getElementById("forward").setAttribute("aria-disabled", String(step === last));
 }
 
-/** Puts panels in place and keeps the focus on the same link, if it still is there. */
-export function putPanels(place, nodes) {
-  const focused = place.contains(document.activeElement) ? document.activeElement.getAttribute("href") : undefined;
-  const open = [...place.querySelectorAll("details[open]")].length > 0;
-  place.replaceChildren(...nodes);
-  if (open) for (const details of place.querySelectorAll("details")) details.open = true;
-  if (focused) place.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+/** Puts panels in the place of those with the same id, and keeps the focus on the same element, if it still is there. */
+export function putPanels(nodes) {
+  const active = document.activeElement;
+  for (const node of nodes) {
+    const old = node.id ? document.getElementById(node.id) : undefined;
+    if (!old) continue;
+    const [focused, opened] = [old.contains(active) ? pathTo(active) : undefined, Boolean(old.querySelector("details[open]"))];
+    old.replaceWith(node);
+    if (opened) for (const details of node.querySelectorAll("details")) details.open = true;
+    if (focused) node.querySelector(focused)?.focus();
+  }
+}
+
+function pathTo(element) {
+  if (element.id) return `#${CSS.escape(element.id)}`;
+  const href = element.getAttribute("href");
+  return href ? `a[href="${CSS.escape(href)}"]` : undefined;
 }
