@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ from django.conf import settings
 from dashboard import store
 from dashboard.models import Job
 from dashboard.problems import Problem
+from ingest.lake.publish import published_folder
+
+log = logging.getLogger("clonoscope.paths")
 
 SECONDS = 60
 MEMORY_KIB = 2 << 20
@@ -31,30 +36,21 @@ _under_way: dict[Path, threading.Lock] = {}
 
 
 def causal_path(job: Job, task: str, attempt: int) -> Any:
-    """What `python -m replay.causality` says of this attempt; Problem 422 where it cannot say."""
+    """What `python -m replay.causality` says of this attempt; Problem where it cannot say."""
     kept = _kept_at(job, task, attempt)
     with _one_at_a_time(kept):
-        if not kept.exists():
-            _keep(kept, _worked_out(store.pack_path(job.id), task, attempt))
-        return json.loads(kept.read_bytes())
-
-
-def forget(job_id: str) -> None:
-    """The job is gone."""
-    for path in _folder().glob(f"{job_id}.*"):
-        path.unlink(missing_ok=True)
-
-
-def _folder() -> Path:
-    return settings.DATA / "cache" / "paths"
+        if kept.exists():
+            return json.loads(kept.read_bytes())
+        answer = _worked_out(store.pack_path(job.id), task, attempt)
+        path = json.loads(answer)
+        _keep(kept, answer)
+        return path
 
 
 def _kept_at(job: Job, task: str, attempt: int) -> Path:
-    """The bundle decides, and a job's bundle never changes; the task's name becomes no path."""
-    from hashlib import sha256
-
-    asked = sha256(f"{CACHE_VERSION}\0{job.content_id}\0{task}\0{attempt}".encode()).hexdigest()[:24]
-    return _folder() / f"{job.id}.{asked}.json"
+    """Beside the tables of the version that is published: it goes when they go. The task's name becomes no path."""
+    asked = sha256(f"{CACHE_VERSION}\0{task}\0{attempt}".encode()).hexdigest()[:24]
+    return published_folder(settings.LAKE_ROOT, job.id) / "paths" / f"{asked}.json"
 
 
 @contextmanager
@@ -79,8 +75,8 @@ def _worked_out(pack: Path, task: str, attempt: int) -> bytes:
 
 
 def _child(pack: Path, task: str, attempt: int) -> bytes:
-    command = [sys.executable, "-m", "replay.causality", str(pack), "--task", task, "--attempt", str(attempt)]
-    limited = ["/bin/sh", "-c", f'ulimit -v {MEMORY_KIB} -t {SECONDS}; exec "$@"', "sh", *command]
+    command = [sys.executable, "-m", "replay.causality", str(pack), f"--task={task}", f"--attempt={attempt}"]
+    limited = ["/bin/sh", "-c", f'ulimit -v {MEMORY_KIB} && ulimit -t {SECONDS} && exec "$@"', "sh", *command]
     with tempfile.TemporaryFile() as out:
         try:
             done = subprocess.run(
@@ -94,30 +90,30 @@ def _child(pack: Path, task: str, attempt: int) -> bytes:
             )
         except subprocess.TimeoutExpired:
             raise _too_much() from None
-        if done.returncode < 0 or b"MemoryError" in done.stderr:
-            raise _too_much()
-        if done.returncode != 0:
-            raise Problem(422, _last_sentence(done.stderr), code="no-causal-path")
-        size = out.seek(0, os.SEEK_END)
-        if size > ANSWER_BYTES:
-            raise _too_much()
         out.seek(0)
-        return out.read()
+        answer = out.read(ANSWER_BYTES + 1)
+    if done.returncode < 0 or b"MemoryError" in done.stderr or len(answer) > ANSWER_BYTES:
+        raise _too_much()
+    if done.returncode == 1 and answer:
+        raise Problem(404, json.loads(answer)["error"], code="no-causal-path")
+    if done.returncode != 0:
+        log.error("causal path of %s/%s in %s: %s", task, attempt, pack.name, done.stderr.decode("utf-8", "replace"))
+        raise Problem(500, "The causal path could not be worked out; the server's log says why.")
+    return answer
 
 
 def _keep(kept: Path, answer: bytes) -> None:
-    json.loads(answer)  # half an answer must not be kept for ever
-    kept.parent.mkdir(parents=True, exist_ok=True)
     fresh = kept.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
-    fresh.write_bytes(answer)
-    os.replace(fresh, kept)
+    try:
+        kept.parent.mkdir(exist_ok=True)
+        fresh.write_bytes(answer)
+        os.replace(fresh, kept)
+    except OSError as error:
+        # The job was deleted or ingested anew meanwhile, or the disk is full: the answer is good all the same.
+        fresh.unlink(missing_ok=True)
+        log.warning("a causal path is not kept: %s", error)
 
 
 def _too_much() -> Problem:
     limits = f"{SECONDS} seconds and {MEMORY_KIB >> 20} GiB"
     return Problem(422, f"This causal path needs more than {limits}. Choose an attempt that ran shorter.")
-
-
-def _last_sentence(stderr: bytes) -> str:
-    lines = stderr.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:1000] if lines else "The causal path could not be worked out."
