@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +13,29 @@ from replay.jobs.pass_through_job import pass_through_manifest, pass_through_par
 from replay.jobs.registry import new_operator
 from replay.jobs.summary import summary_of
 from replay.model import Job, Manifest, Protocol, TaskId
-from replay.protocols import PROTOCOLS
 from replay.runtime.engine import Engine, Run
 from replay.runtime.kills import Blow, Kill, KillIn
+from replay.runtime.protocol import FaultTolerance
 
 JOBS = {"pass-through": "Records go from sources through maps, which stamp them with time and order, to plain sinks."}
 """What `record --list` names."""
 
 RECORDER = "clonoscope 0.1"
 Progress = Callable[[int, int], None]
+Protocols = Mapping[str, type[FaultTolerance]]
+"""By name: `replay.protocols.PROTOCOLS`. Passed in, since jobs and protocols don't know each other."""
 
 
 def record(
-    options: RecordOptions, out: Path | str, progress: Progress | None = None, *, recorded_at: str = ""
+    options: RecordOptions,
+    out: Path | str,
+    progress: Progress | None = None,
+    *,
+    protocols: Protocols,
+    recorded_at: str = "",
 ) -> dict[str, Any]:
     """Records a job into a bundle at `out`, or leaves nothing there; returns what there is to say about it."""
-    run = run_of(options, recorded_at=recorded_at)
+    run = run_of(options, protocols, recorded_at=recorded_at)
     with BundleWriter(out) as writer:
         engine = Engine(run, writer)
         engine.run(progress)
@@ -36,7 +43,7 @@ def record(
     return {"job": options.job, "out": str(out), "command": options.command(), **summary_of(engine)}
 
 
-def run_of(options: RecordOptions, *, recorded_at: str = "") -> Run:
+def run_of(options: RecordOptions, protocols: Protocols, *, recorded_at: str = "") -> Run:
     """The run that the options ask for, checked against the job that they make."""
     if options.job not in JOBS:
         raise ReplayError(f"there is no job {options.job!r}", remedy=f"Choose one of {', '.join(JOBS)}")
@@ -47,7 +54,7 @@ def run_of(options: RecordOptions, *, recorded_at: str = "") -> Run:
     )
     return Run(
         manifest=manifest,
-        protocol=PROTOCOLS[options.protocol](),
+        protocol=protocols[options.protocol](),
         operator=new_operator,
         partitions=partitions,
         seed=options.seed,

@@ -17,6 +17,7 @@ from replay.log.codec import decode_at, encode
 from replay.log.determinants import CALLBACKS, CHECKPOINT_TYPES, INTERNAL_CALLBACK, KINDS
 from replay.model import Manifest
 from replay.model import manifest_fields as manifest
+from replay.protocols import PROTOCOLS
 from tests.docs.pages import bare, code_words, page, sections, table
 
 PAGE = "log-format.md"
@@ -127,7 +128,7 @@ FIELDS_OF_ANY_EVENT = {"n", "t_us", "type", "at", "attempt", "re", "failure"}
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recovery that the engine recorded, as a folder."""
     out = tmp_path_factory.mktemp("recorded") / "bundle"
-    record(RecordOptions(seed=11, events=2000, kills=("map-1.0@500",)), out)
+    record(RecordOptions(seed=11, events=2000, kills=("map-1.0@500",)), out, protocols=PROTOCOLS)
     return out
 
 

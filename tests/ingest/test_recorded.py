@@ -14,6 +14,7 @@ from replay.jobs.options import RecordOptions
 from replay.jobs.record import record
 from replay.log.deltas import decode_message
 from replay.model import thread_of_output
+from replay.protocols import PROTOCOLS
 from tests.ingest.inprocess import ingested_here, rows_of
 from tests.ingest.made import random_recording
 
@@ -31,7 +32,7 @@ def recorded(seed: int, folder: Path) -> Path:
         checkpoint_interval_ms=rng.choice((100, 300, 1000)), buffer_bytes=rng.choice((200, 1000, 4096)),
         sharing_depth=rng.choice((None, None, 1, 0)),
     )  # fmt: skip
-    record(options, folder / "bundle.tar")
+    record(options, folder / "bundle.tar", protocols=PROTOCOLS)
     container = open_container(folder / "bundle.tar")
     try:
         write_pack(container, folder / "bundle.pack")

@@ -20,13 +20,14 @@ from replay.bundle.reader import open_bundle
 from replay.debugger.replay import replay
 from replay.jobs.options import RecordOptions
 from replay.jobs.record import record
+from replay.protocols import PROTOCOLS
 from tests.ingest.processes import descendants, wait_until_gone
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def pack_of(folder: Path, **options: object) -> Path:
-    record(RecordOptions(**options), folder / "bundle.tar")
+    record(RecordOptions(**options), folder / "bundle.tar", protocols=PROTOCOLS)
     container = open_container(folder / "bundle.tar")
     try:
         write_pack(container, folder / "bundle.pack")

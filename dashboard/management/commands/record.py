@@ -16,6 +16,7 @@ from replay import live
 from replay.errors import ReplayError
 from replay.jobs.options import RecordOptions, parse_sharing_depth
 from replay.jobs.record import JOBS, record
+from replay.protocols import PROTOCOLS
 
 NUMBERS = ("seed", "events", "parallelism", "depth", "checkpoint_interval_ms", "standby")
 WORDS = ("spill", "sink", "time", "on_lost", "protocol", "delta_layout")
@@ -45,7 +46,7 @@ class Command(Base):
             raise WrongUse("Say which JOB to record and where with --out PATH; --list names the jobs.")
         if options["end_with_parent"]:
             threading.Thread(target=_end_with_parent, daemon=True).start()
-        summary = record(_options(options), options["out"], recorded_at=live.recorded_at())
+        summary = record(_options(options), options["out"], protocols=PROTOCOLS, recorded_at=live.recorded_at())
         return Outcome(_text(summary), summary)
 
 
