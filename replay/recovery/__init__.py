@@ -1,6 +1,7 @@
 """Recovery of a failed task as a pure state machine: events in, effects out. See `manager.RecoveryManager`."""
 
-from replay.recovery.answers import Answer, Answers, Copy, Logs
+from replay.log.causal_log import Copy
+from replay.recovery.answers import Answer, Answers, Logs
 from replay.recovery.effects import (
     AnswerDeterminants,
     DropPartialRecord,
