@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from replay.bundle.frames import FROM_IN_FLIGHT, HELD_BACK, IS_EVENT, BufferFrame
+from replay.bundle.members import member_name
+from replay.causality.life import life_of
 from replay.debugger.logs import Built, built_buffers
 from replay.debugger.members import Placed, placed_buffers
 from replay.debugger.outcome import DivergenceFound
@@ -15,6 +17,7 @@ from replay.debugger.ports import RecordingSource
 from replay.debugger.scene import own_logs, snapshot_of
 from replay.debugger.sendings import Sent, read_sent
 from replay.debugger.story import Story
+from replay.debugger.track import Track
 from replay.log.codec import decode_all
 from replay.model import MAIN, Channel, TaskId, read_json, thread_of_output
 
@@ -37,10 +40,14 @@ class _OutputCheck:
         self.channel: Channel = source.graph.channel(source.graph.task(task).outputs[k].channel)
         self.logs = own_logs(source, task, attempt, from_epoch=0)
         self.logged = any(self.logs[thread] for thread in (MAIN, self.thread))
-        self.boundaries = {epoch: _boundaries(data) for epoch, data in self.logs[MAIN].items()}
+        self.boundaries = {
+            epoch: _boundaries(data, member_name(task, attempt, MAIN, epoch)) for epoch, data in self.logs[MAIN].items()
+        }
         self.exact = source.manifest.clock.kind == "virtual"
         self.sent: Mapping[int, list[Sent]] = {}
         self.held_back = self._held_back_count()
+        self.life = life_of(story.lives, task, attempt)
+        self.track = Track.of(source, task, attempt) if self.exact and self.logged else Track()
 
     def run(self) -> None:
         self.sent = read_sent(self.source, self.story, self.task, self.attempt, self.k)
@@ -88,14 +95,28 @@ class _OutputCheck:
             return
         if frame.seq != before.frame.seq + 1:
             self._differs(placed, f"follows buffer {before.frame.seq}: numbers go up by one")
+        # Where two disagree, the one that its own sending confirms is not the damaged one.
+        doubtful = before if self._is_confirmed(frame) and not self._is_confirmed(before.frame) else placed
         if frame.t_us < before.frame.t_us:
-            self._differs(placed, f"was cut at {frame.t_us} us, before the one before it ({before.frame.t_us} us)")
-        if (frame.main_epoch, frame.main_offset) < (before.frame.main_epoch, before.frame.main_offset):
-            self._differs(placed, "stands at a main log position before that of the buffer before it")
+            self._differs(
+                doubtful,
+                f"was cut at {doubtful.frame.t_us} us, but buffers {before.frame.seq} and {frame.seq} were cut one "
+                f"after the other",
+            )
+        if _main_place(frame) < _main_place(before.frame):
+            self._differs(
+                doubtful,
+                f"stands at {_main_place(doubtful.frame)} of the main log, but buffers {before.frame.seq} and "
+                f"{frame.seq} were cut one after the other",
+            )
         if frame.epoch != before.frame.epoch and _barrier(before.frame) != frame.epoch:
             self._differs(placed, f"is of epoch {frame.epoch}, but no barrier {frame.epoch} stands before it")
         if frame.epoch == before.frame.epoch and _barrier(before.frame) is not None:
             self._differs(placed, "follows a barrier, which is the last buffer of its epoch")
+
+    def _is_confirmed(self, frame: BufferFrame) -> bool:
+        live = [sent for sent in self.sent.get(frame.seq, ()) if not sent.flags & FROM_IN_FLIGHT]
+        return any(sent.t_us == frame.t_us and sent.main_upto(frame.main_epoch) == frame.main_offset for sent in live)
 
     def _check_flags(self, placed: Placed, n: int) -> None:
         frame = placed.frame
@@ -115,8 +136,21 @@ class _OutputCheck:
 
     def _check_main_place(self, placed: Placed) -> None:
         frame = placed.frame
+        if self.life is not None and self.exact and not self.life.started_us <= frame.t_us <= self.life.ended_us:
+            self._differs(
+                placed,
+                f"was cut at {frame.t_us} us, but the attempt lived from {self.life.started_us} us to "
+                f"{self.life.ended_us} us",
+            )
         if not self.logged:
             return
+        least, most = self.track.around(frame.t_us)
+        if not least <= _main_place(frame) <= most:
+            self._differs(
+                placed,
+                f"was cut at {frame.t_us} us at {_main_place(frame)} (epoch, offset) of the main log, which stood "
+                f"between {least} and {most} then, as the task's receipts tell",
+            )
         ends = self.boundaries.get(frame.main_epoch)
         if ends is None:
             self._differs(placed, f"was cut in epoch {frame.main_epoch} of the main log, which the attempt never had")
@@ -200,8 +234,12 @@ class _OutputCheck:
         )
 
 
-def _boundaries(data: bytes) -> array[int]:
-    return array("q", (offset + length for offset, length, _ in decode_all(data)))
+def _boundaries(data: bytes, path: str) -> array[int]:
+    return array("q", (offset + length for offset, length, _ in decode_all(data, path)))
+
+
+def _main_place(frame: BufferFrame) -> tuple[int, int]:
+    return frame.main_epoch, frame.main_offset
 
 
 def _event(frame: BufferFrame) -> Mapping[str, Any] | None:

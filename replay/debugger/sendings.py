@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +55,17 @@ class _Sendings:
         )
         # What the current registration of the receiver was sent: (log, epoch) to offset.
         self.known: dict[tuple[LogId, int], int] = {}
+        self.recorded: dict[LogId, bool] = {}
+        self.requests_us = self._requests_us(story) if story.records_states else None
+        self.replaying = False
+
+    def _requests_us(self, story: Story) -> deque[int]:
+        """When the receiver asked for a replay: only then are buffers sent from the in-flight log."""
+        return deque(
+            int(event["t_us"])
+            for event in story.of_attempt.get((self.task, self.attempt), ())
+            if event.get("type") == "replay-request-received" and event.get("channel") == self.channel.id
+        )
 
     def read(self) -> dict[int, list[Sent]]:
         placed = list(placed_sendings(self.source, self.task, self.attempt, self.k))
@@ -74,12 +86,24 @@ class _Sendings:
                 frame,
                 f"went to attempt {frame.receiver_attempt} of {self.channel.target}, which never was",
             )
+        self._check_asked_for(path, offset, frame)
         for extent in self._extents(path, offset, frame):
             self._check_extent(path, offset, frame, extent)
             self.known[extent.log, extent.epoch] = extent.offset + extent.length
         own = LogId(self.task, MAIN)
         upto = {one: length for (log, one), length in self.known.items() if log == own}
         return Sent(path, offset, epoch, frame.t_us, frame.seq, frame.sending, frame.flags, self.shares, upto)
+
+    def _check_asked_for(self, path: str, offset: int, frame: SendingFrame) -> None:
+        if self.requests_us is None:
+            return
+        while self.requests_us and self.requests_us[0] <= frame.t_us:
+            self.requests_us.popleft()
+            self.replaying = True
+        if not frame.from_in_flight:
+            self.replaying = False
+        elif not self.replaying:
+            self._differs(path, offset, frame, "is marked as sent from the in-flight log, which nobody asked for")
 
     def _extents(self, path: str, offset: int, frame: SendingFrame) -> Iterable[DeltaExtent]:
         if not frame.delta:
@@ -100,27 +124,35 @@ class _Sendings:
                 f"been sent {known} bytes",
             )
         data = frame.delta[extent.at : extent.at + extent.length]
-        attempts = (self.attempt,) if extent.log.task == self.task else self.source.attempts(extent.log.task)
+        attempts = (self.attempt,) if extent.log.task == self.task else tuple(self.source.attempts(extent.log.task))
         copies = [
             self.source.log_bytes(extent.log.task, one, extent.log.thread, extent.epoch)[
                 extent.offset : extent.offset + extent.length
             ]
             for one in attempts
         ]
-        if any(copies) and data not in copies:
-            whose = f"attempt {self.attempt}" if extent.log.task == self.task else "no attempt"
-            self._differs(
-                path,
-                offset,
-                frame,
-                f"carries {extent.length} bytes of {extent.log}, epoch {extent.epoch}, offset {extent.offset}, that "
-                f"are not those of the log of {extent.log.task} ({whose})",
-                log=str(extent.log),
-                epoch=extent.epoch,
-                log_offset=extent.offset,
-                asked=max(copies, key=len).hex()[:64],
-                logged=data.hex()[:64],
-            )
+        if data in copies or not self._is_recorded(extent.log, attempts):
+            return
+        longest = max(copies, key=len)
+        logs = f"tasks/{extent.log.task}/{attempts[copies.index(longest)]}/{extent.log.thread}/{extent.epoch}.det"
+        self._differs(
+            path,
+            offset,
+            frame,
+            f"carries {extent.length} bytes of {extent.log}, epoch {extent.epoch}, from offset {extent.offset} on, "
+            f"that are not those of that log ({logs})",
+            log=str(extent.log),
+            log_member=logs,
+            epoch=extent.epoch,
+            log_offset=extent.offset,
+            asked=longest.hex()[:64],
+            logged=data.hex()[:64],
+        )
+
+    def _is_recorded(self, log: LogId, attempts: Iterable[int]) -> bool:
+        if log not in self.recorded:
+            self.recorded[log] = any(True for one in attempts for _ in self.source.epochs(log.task, one, log.thread))
+        return self.recorded[log]
 
     def _differs(self, path: str, offset: int, frame: SendingFrame, why: str, **detail: Any) -> None:
         raise DivergenceFound(

@@ -1,0 +1,45 @@
+"""Where an attempt's main thread stood at which time, as its receipts tell."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+
+from replay.debugger.members import placed_receipts
+from replay.debugger.ports import RecordingSource
+from replay.model import TaskId
+
+Place = tuple[int, int]
+"""(epoch, offset) of the main log."""
+
+_BEGINNING: Place = (-1, 0)
+_END: Place = (1 << 63, 0)
+
+
+@dataclass(slots=True)
+class Track:
+    """The places at the takes, in time."""
+
+    times_us: list[int] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, source: RecordingSource, task: TaskId, attempt: int) -> Track:
+        """From the receipts of all inputs; a source has none, and so no track."""
+        found: list[tuple[int, Place]] = []
+        for i in range(len(source.graph.task(task).inputs)):
+            for _, _, receipt in placed_receipts(source, task, attempt, i):
+                if receipt.taken:
+                    found.append((receipt.taken_us, (receipt.epoch, receipt.offset)))
+        found.sort()
+        track = cls()
+        track.times_us = [t_us for t_us, _ in found]
+        track.places = [place for _, place in found]
+        return track
+
+    def around(self, t_us: int) -> tuple[Place, Place]:
+        """The places between which the thread stood at a time. At the very time of a take, both sides of it count."""
+        before = bisect_left(self.times_us, t_us) - 1
+        after = bisect_right(self.times_us, t_us)
+        least = self.places[before] if before >= 0 else _BEGINNING
+        return least, self.places[after] if after < len(self.places) else _END
