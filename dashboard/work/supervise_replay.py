@@ -69,5 +69,7 @@ def _publish(held: Claim, replay: Replay, outcome: dict[str, Any]) -> None:
     with fenced(held) as work:
         finish(work, Work.State.DONE)
         made = {name: outcome[name] for name in PUBLISHED if outcome.get(name) is not None}
+        # The row's own attempt says what was asked for; this one, what was executed.
+        made["detail"] = {**made.get("detail", {}), "attempt": outcome.get("attempt")}
         set_status(held.target, Status.READY, "", **made)
     joblog.write(replay.job_id, f"Replay {replay.id} ended, {outcome['verdict']}: {outcome.get('sentence', '')}")

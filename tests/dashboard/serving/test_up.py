@@ -1,0 +1,135 @@
+"""`manage.py up` as a process: what it prints, whom it refuses, how it ends and what it takes up."""
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bench.server_process import NotInTime, ServerProcess, processes_of, run_command, wait_until
+
+pytestmark = pytest.mark.serial
+
+Serve = Callable[..., ServerProcess]
+LogIn = Callable[[ServerProcess], httpx.Client]
+
+
+def jobs_of(data: Path) -> list[dict]:
+    return json.loads(run_command(data, "jobs", "--json").out.splitlines()[-1])["jobs"]
+
+
+def test_the_login_link_works_once_and_stands_in_no_file(serve: Serve, log_in: LogIn, data: Path) -> None:
+    with serve("--no-demo") as server:
+        assert httpx.get(server.address + "/healthz").status_code == 200
+        assert httpx.get(server.address + "/").status_code == 302
+        client = log_in(server)
+        assert client.get("/").status_code == 200
+        assert log_in(server).headers["X-Answered"] == "403"
+    secret = server.link.partition("#")[2].encode()
+    assert len(secret) >= 43
+    for path in data.rglob("*"):
+        assert not path.is_file() or secret not in path.read_bytes(), path
+
+
+def test_a_second_server_says_where_the_first_is_and_ends(serve: Serve, data: Path) -> None:
+    with serve("--no-demo") as server:
+        second = run_command(data, "up", "--json")
+        assert second.status == 1
+        assert server.address in second.err
+        assert server.address in json.loads(second.out.splitlines()[-1])["error"]
+    assert run_command(data, "jobs").status == 0
+
+
+def test_a_taken_port_is_said_in_words(serve: Serve, data: Path, tmp_path: Path) -> None:
+    with serve("--no-demo") as server:
+        port = server.address.rpartition(":")[2]
+        other = run_command(tmp_path / "other", "up", "--port", port)
+        assert other.status == 1 and "--port" in other.err and "Traceback" not in other.err
+
+
+def test_login_links_are_made_for_whom_there_is(serve: Serve, data: Path) -> None:
+    assert run_command(data, "login-link", "admin").status == 1
+    with serve("--no-demo") as server:
+        ran = run_command(data, "login-link", "admin", "--json")
+        assert json.loads(ran.out.splitlines()[-1])["link"].startswith(server.address)
+        assert run_command(data, "login-link", "nobody").status == 1
+
+
+def test_a_second_start_answers_its_first_page_within_three_seconds(serve: Serve) -> None:
+    serve("--no-demo").start().end()
+    began = time.monotonic()
+    with serve("--no-demo") as server:
+        assert httpx.get(server.address + "/login/").status_code == 200
+        took_s = time.monotonic() - began
+    assert took_s < 3, f"the first page came after {took_s:.1f} s"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.spark
+def test_a_signal_ends_every_child_within_five_seconds(
+    serve: Serve, log_in: LogIn, data: Path, recording: Path, number: int
+) -> None:
+    server = serve("--no-demo").start()
+    client = log_in(server)
+    upload(client, recording)
+    wait_until(lambda: any(one.kind == "driver" for one in processes_of(data)), "the start of the driver", 30)
+    began = time.monotonic()
+    assert server.end(number) == 0
+    wait_until(lambda: not list(processes_of(data)), "the end of every child", 5)
+    assert time.monotonic() - began < 5
+    [job] = jobs_of(data)
+    assert job["status"] in ("queued", "ready")
+
+
+@pytest.mark.spark
+def test_a_killed_server_leaves_no_child_and_its_work_goes_on_at_the_next_start(
+    serve: Serve, log_in: LogIn, data: Path, recording: Path
+) -> None:
+    server = serve("--no-demo").start()
+    upload(log_in(server), recording)
+    wait_until(lambda: any(one.kind == "jvm" for one in processes_of(data)), "the start of the JVM", 30)
+    server.kill()
+    wait_until(lambda: not list(processes_of(data)), "the end of every child", 5)
+    with serve("--no-demo"):
+        wait_until(lambda: jobs_of(data)[0]["status"] == "ready", "the end of the ingest", 60, every_s=0.5)
+
+
+@pytest.mark.spark
+def test_an_empty_store_gets_a_demo_that_is_replayed(serve: Serve, log_in: LogIn, data: Path) -> None:
+    with serve() as server:
+        client = log_in(server)
+
+        def replayed() -> bool:
+            jobs = client.get("/api/v1/jobs").json()["jobs"]
+            return any(replay["status"] == "ready" for job in jobs for replay in replays_of(client, job["id"]))
+
+        wait_until(replayed, "the demo's replay", 90, every_s=0.5)
+        [job] = client.get("/api/v1/jobs").json()["jobs"]
+        [replay] = replays_of(client, job["id"])
+        assert replay["verdict"] == "identical", replay
+    with serve() as server:
+        assert len(log_in(server).get("/api/v1/jobs").json()["jobs"]) == 1
+
+
+def replays_of(client: httpx.Client, job_id: str) -> list[dict]:
+    return client.get(f"/api/v1/jobs/{job_id}/replays").json()["replays"]
+
+
+def upload(client: httpx.Client, bundle: Path) -> str:
+    with open(bundle, "rb") as file:
+        token = client.cookies["clonoscope_csrf"]
+        headers = {"X-CSRFToken": token, "Origin": str(client.base_url).rstrip("/")}
+        answer = client.post("/api/v1/jobs", files={"bundle": (bundle.name, file)}, headers=headers)
+    assert answer.status_code == 202, answer.text
+    return answer.json()["id"]
+
+
+def test_a_server_that_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    with pytest.raises(NotInTime, match="ended with status 1"):
+        ServerProcess(blocked / "data").start()
+    assert "Traceback" not in run_command(blocked / "data", "jobs").err
