@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import logging
 import os
 import queue
@@ -107,6 +108,8 @@ def main(arguments: list[str] | None = None) -> None:
         Path(options.data), options.heap_mib, options.cores or None, os.environ.get("SPARK_MASTER") or None,
         int(os.environ["SPARK_UI_PORT"]) if os.environ.get("SPARK_UI_PORT") else None,
     )  # fmt: skip
+    # Half a second of imports, while the JVM starts on another core.
+    threading.Thread(target=importlib.import_module, args=("ingest.jobs.ingest",), daemon=True).start()
     context = start_session(session, scratch.folder)
     _end_with_jvm(context, driver.end)
     _warm_up(context)

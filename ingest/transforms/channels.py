@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
@@ -21,7 +20,7 @@ from replay.bundle.frames import (
 )
 from replay.errors import CorruptMember, DeltaGap
 from replay.log.deltas import DeltaExtent, LogIds, decode_extents
-from replay.model import MAIN, LogId, thread_of_output
+from replay.model import MAIN, LogId, read_json, thread_of_output
 
 Row = tuple[Any, ...]
 Emit = Callable[[Row], None]
@@ -303,8 +302,8 @@ def _sending_row(
 
 def _check_event(payload: bytes) -> None:
     try:
-        event = json.loads(payload)
-    except (ValueError, RecursionError):
+        event = read_json(payload)
+    except ValueError:
         raise CorruptMember("the event of the buffer is not JSON") from None
     if not isinstance(event, dict):
         raise CorruptMember("the event of the buffer is not an object")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from replay.errors import CorruptMember
-from replay.model import read_json
+from replay.model import json_bytes, read_json
 
 MAX_LINE_BYTES = 16 << 20
 _REMEDY = "What stands before it is kept; record the job again to have the rest"
@@ -46,7 +45,7 @@ class Fields:
     def text(self, name: str) -> str | None:
         value = self._left.pop(name, None)
         if value is None or isinstance(value, str):
-            return _storable(value, self, name)
+            return value
         raise self.fault(f"the field {name} is not text")
 
     def flag(self, name: str) -> bool | None:
@@ -57,20 +56,20 @@ class Fields:
 
     def json(self, name: str) -> str | None:
         """Whatever it is, as JSON text."""
-        return as_json(self._left.pop(name)) if name in self._left else None
+        return self.as_json(self._left.pop(name)) if name in self._left else None
 
     def value(self, name: str) -> Any:
         return self._left.pop(name, None)
 
     def rest(self) -> str | None:
         """Fields that nobody took, as JSON text."""
-        return as_json(self._left) if self._left else None
+        return self.as_json(self._left) if self._left else None
 
-
-def as_json(value: Any) -> str:
-    """One line of JSON that UTF-8 can carry; lone surrogates, which it cannot, stay escaped."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text if _is_encodable(text) else json.dumps(value, separators=(",", ":"))
+    def as_json(self, value: Any) -> str:
+        try:
+            return json_bytes(value).decode()
+        except RecursionError:
+            raise self.fault("the line is nested too deeply") from None
 
 
 def read_lines(stream: BinaryIO, path: str) -> Iterator[Fields]:
@@ -93,7 +92,7 @@ def record_columns(fields: Fields) -> tuple[str | None, int | None, str | None]:
         raise fields.fault("the record is not [key, timestamp, value]")
     if record[1] is not None and (type(record[1]) is not int or record[1] not in _INT64):
         raise fields.fault("the record's timestamp is not a 64-bit integer")
-    return as_json(record[0]), record[1], as_json(record[2])
+    return fields.as_json(record[0]), record[1], fields.as_json(record[2])
 
 
 def _object(line: bytes, path: str, offset: int) -> dict[str, Any]:
@@ -104,19 +103,3 @@ def _object(line: bytes, path: str, offset: int) -> dict[str, Any]:
     if not isinstance(members, dict):
         raise fault_at("the line is not an object", path, offset)
     return members
-
-
-def _storable(value: str | None, fields: Fields, name: str) -> str | None:
-    if value is not None and not _is_encodable(value):
-        raise fields.fault(f"the field {name} holds half a character")
-    return value
-
-
-def _is_encodable(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -14,15 +14,17 @@ Traceback (most recent call last):
 """
 
 
+FULL = "OSError: [Errno 28] No space left on device"
+
+
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        ("OSError: [Errno 28] No space left on device", "the disk is full (OSError: [Errno 28] No space left on device). "
-         "Make room, then retry."),
+        (FULL, f"the disk is full ({FULL}). Make room, then retry."),
         ("MemoryError", "a task needs more memory than it may use. Record with smaller epochs, or raise the limit."),
         ("ValueError: odd", "ValueError: odd. The log has the whole story."),
     ],
-)  # fmt: skip
+)
 def test_the_tasks_own_error_is_told(error: str, sentence: str):
     assert why_of(TRACE.format(error=error)) == sentence
 

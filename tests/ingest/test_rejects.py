@@ -70,7 +70,15 @@ CUT = [
     ("tasks/source.0/0/source/0.ndjson", b'{"offset":0}\n{"offset":"1"}\n', "sources", 1, 13, "64-bit"),
     ("tasks/source.0/0/source/0.ndjson", b'{"offset":0}\n{"offset":1,"record":[1]}\n', "sources", 1, 13, "record"),
     ("tasks/sink.0/0/sink/0.ndjson", b'{"n":0}\n{"n":9223372036854775808}\n', "sinks", 1, 8, "64-bit"),
-    ("tasks/sink.0/0/sink/0.ndjson", b'{"n":0}\n{"n":1,"id":"\\ud800"}\n', "sinks", 1, 8, "half a character"),
+    ("tasks/sink.0/0/sink/0.ndjson", b'{"n":0}\n{"n":1,"id":"\\ud800"}\n', "sinks", 1, 8, "not JSON"),
+    (
+        "events.ndjson",
+        b'{"n":0,"t_us":1,"type":"x"}\n{"n":1,"t_us":1,"type":"x","y":' + b"[" * 3000 + b"]" * 3000 + b"}\n",
+        "events",
+        1,
+        28,
+        "",
+    ),
     ("tasks/map-1.0/0/sites.ndjson", b'{"site":1}\n\xff\xfe\n', "sites", 1, 11, "not JSON"),
 ]
 
