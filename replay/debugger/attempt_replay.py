@@ -8,6 +8,7 @@ from replay.debugger.answers import Bringers
 from replay.debugger.comparison import Comparison
 from replay.debugger.evidence import check_output
 from replay.debugger.execution import Execution
+from replay.debugger.log_walk import walk_log
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.scene import Scene
@@ -29,7 +30,12 @@ def replay_attempt(
         check_output(source, story, task, attempt, k)
     comparison = Comparison(source, task, own=attempt, against=())
     stepping = Stepping(source.graph.task(task), attempt, steps, comparison, Bringers(), holds_back=False)
-    execution = Execution(source, plan, operator_of(source, task), stepping)
+    try:
+        operator = operator_of(source, task)
+    except Missing:
+        walk_log(plan.logs, source.graph.task(task), attempt, steps, Bringers())
+        raise
+    execution = Execution(source, plan, operator, stepping)
     what = f"the state of checkpoint {plan.checkpoint}" if plan.checkpoint else "the initial state"
     try:
         stepping.begin(execution, f"Attempt {attempt} of {task} begins again with {what}, and follows its own log.")
@@ -37,6 +43,10 @@ def replay_attempt(
         while execution.step():
             pass
         execution.log.check_complete()
+    except Missing:
+        if not execution.log.lengths:
+            walk_log(plan.logs, source.graph.task(task), attempt, steps, Bringers())
+        raise
     except DivergenceFound as found:
         raise culprit_upstream(source, story, task, found) from None
     if comparison.uncompared:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ from replay.debugger.answers import Answers, Bringers, check_prefix_of_lineage
 from replay.debugger.comparison import Comparison
 from replay.debugger.evidence import check_output
 from replay.debugger.execution import Execution, Plan
+from replay.debugger.log_walk import walk_log
 from replay.debugger.logs import check_decodable
 from replay.debugger.outcome import DivergenceFound, Missing, Verdict
 from replay.debugger.ports import RecordingSource
@@ -20,12 +22,13 @@ from replay.debugger.story import Story
 from replay.debugger.verify import culprit_upstream, operator_of, verify_attempt
 from replay.debugger.walk import Walk
 from replay.debugger.words import counted
-from replay.model import Thread
+from replay.model import TaskId, Thread
 from replay.recovery import EpochStarted, Logs, MainLogUsedUp, OutputRebuilt, ReplayInFlight
 from replay.recovery.effects import Effect
 
 VERIFIED_BYTES = 64 << 20
-"""Attempts whose buffers together are larger than this are not executed again as a whole beside the recovery."""
+VERIFIED_ASIDE_BYTES = 16 << 20
+"""Recordings with more bytes of buffers than this: their attempts are not executed again beside the recovery."""
 
 
 @dataclass(slots=True)
@@ -111,6 +114,19 @@ class RecoveryReplay:
         for copy in logs:
             by_thread.setdefault(copy.log.thread, {})[copy.epoch] = copy.data
         check_decodable(by_thread, "what was returned", len(source.graph.task(scene.task).inputs))
+        bringers = Bringers.of(self.walk.answers.holders_of(scene.task), logs, self.walk.started_us)
+        try:
+            self._execute(by_thread, bringers)
+        except DivergenceFound as found:
+            raise culprit_upstream(source, self.story, scene.task, found) from None
+        except Missing:
+            if self.execution is None or not self.execution.log.lengths:
+                walk_log(by_thread, source.graph.task(scene.task), scene.before[0], self.steps, bringers)
+                self._conclude_without_execution()
+            raise
+
+    def _execute(self, logs: Mapping[Thread, Mapping[int, bytes]], bringers: Bringers) -> None:
+        source, scene = self.source, self.scene
         state = snapshot_of(source, scene.task, scene.checkpoint, scene.attempt)
         if scene.checkpoint and state is None:
             raise Missing(
@@ -118,9 +134,8 @@ class RecoveryReplay:
                 f"state/{scene.checkpoint}.json), so its records can't be processed again.",
                 checkpoint=scene.checkpoint,
             )
-        plan = Plan(scene.task, scene.checkpoint, state, by_thread, (scene.attempt, *scene.before), "the returned log")
+        plan = Plan(scene.task, scene.checkpoint, state, logs, (scene.attempt, *scene.before), "the returned log")
         self.comparison = Comparison(source, scene.task, own=scene.attempt, against=scene.before)
-        bringers = Bringers.of(self.walk.answers.holders_of(scene.task), logs, self.walk.started_us)
         stepping = Stepping(
             source.graph.task(scene.task),
             scene.before[0],
@@ -130,14 +145,18 @@ class RecoveryReplay:
             holds_back=True,
             on_epoch=self._on_epoch,
         )
-        try:
-            self.execution = Execution(source, plan, operator_of(source, scene.task), stepping)
-            stepping.begin(self.execution, self._restored_words())
-            self.execution.start()
-            self._drive()
-            self.execution.log.check_complete()
-        except DivergenceFound as found:
-            raise culprit_upstream(source, self.story, scene.task, found) from None
+        self.execution = Execution(source, plan, operator_of(source, scene.task), stepping)
+        stepping.begin(self.execution, self._restored_words())
+        self.execution.start()
+        self._drive()
+        self.execution.log.check_complete()
+
+    def _conclude_without_execution(self) -> None:
+        """The state machine goes its way; what a live task would have told it is taken as done."""
+        if self.walk.manager.state.name == "Replaying":
+            self.walk.handle(MainLogUsedUp(), self.steps.caused_by("take-determinant"))
+        for channel in sorted(self.walk.manager.state.context.rebuilding):
+            self.walk.handle(OutputRebuilt(channel), self.steps.caused_by("take-determinant"))
 
     def _drive(self) -> None:
         execution = self.execution
@@ -224,23 +243,33 @@ class RecoveryReplay:
             )
 
     def _verify_attempts(self) -> None:
-        """Every attempt of this task that is touched, and of those it reads from, executed again as a whole."""
+        """Every attempt of this task, and of those it reads from, executed again as a whole; and, where the recording
+        is small, every other one: a recording that contradicts itself anywhere is not called identical."""
         source, task = self.source, self.scene.task
-        whole: list[tuple[Any, int]] = [(one, n) for one in source.graph.upstream(task) for n in source.attempts(one)]
-        whole += [(task, n) for n in source.attempts(task)]
-        size = sum(
-            source.members.size(name) for one, n in whole for name in source.members.names(f"tasks/{one}/{n}/sent-")
-        )
-        if size > VERIFIED_BYTES:
-            self.detail["not_executed_again"] = (
-                f"{counted(len(whole), 'attempt')} of {task} and the tasks above it as a whole, being {size:,} bytes"
-            )
-            return
-        for one, n in whole:
-            try:
-                verify_attempt(source, self.story, one, n)
-            except Missing as missing:
-                self.detail.setdefault("not_executed_again", missing.sentence)
+        touched = {task, *source.graph.upstream(task)}
+        size = self._buffer_bytes(source.graph.order)
+        for one in source.graph.order:
+            if size <= (VERIFIED_BYTES if one in touched else VERIFIED_ASIDE_BYTES):
+                for attempt in source.attempts(one):
+                    self._verify(one, attempt)
+            else:
+                self._note(f"{one} as a whole, as the recording's buffers have {size:,} bytes")
+
+    def _verify(self, task: TaskId, attempt: int) -> None:
+        for k in range(len(self.source.graph.task(task).outputs)):
+            check_output(self.source, self.story, task, attempt, k)
+        try:
+            verify_attempt(self.source, self.story, task, attempt, self.steps.look_up)
+        except Missing as missing:
+            self._note(f"{task} attempt {attempt}: {missing.sentence}")
+
+    def _note(self, what: str) -> None:
+        self.detail.setdefault("not_executed_again", []).append(what)
+
+    def _buffer_bytes(self, tasks: Iterable[TaskId]) -> int:
+        members = self.source.members
+        names = (name for one in tasks for name in members.names(f"tasks/{one}/") if name.endswith(".buf"))
+        return sum(members.size(name) for name in names)
 
     def _identical(self, logs: Logs) -> tuple[Verdict, str]:
         comparison, execution = self.comparison, self.execution

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ from replay.jobs.registry import UnknownOperator, new_operator
 from replay.model import Record, TaskId
 from replay.runtime.operators import Operator
 from replay.runtime.output import Cut
+
+_LOOK_UP_EVERY = 1024
 
 
 @dataclass(slots=True)
@@ -85,14 +87,19 @@ def plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt
     return Plan(task, checkpoint, state, logs, (attempt,), where, to_the_last_take=not source.graph.task(task).outputs)
 
 
-def verify_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> Comparison:
-    """Raises `DivergenceFound` at the first thing that the attempt can't have done."""
+def verify_attempt(
+    source: RecordingSource, story: Story, task: TaskId, attempt: int, look_up: Callable[[], None] | None = None
+) -> Comparison:
+    """Raises `DivergenceFound` at the first thing that the attempt can't have done. `look_up` is called on the way."""
     plan = plan_of_attempt(source, story, task, attempt)
     comparison = Comparison(source, task, own=attempt, against=())
     execution = Execution(source, plan, operator_of(source, task), Silent(comparison))
     execution.start()
+    done = 0
     while execution.step():
-        pass
+        done += 1
+        if look_up is not None and done % _LOOK_UP_EVERY == 0:
+            look_up()
     execution.log.check_complete()
     return comparison
 

@@ -1,0 +1,38 @@
+"""Walks a log without executing anything: what is left where a recording lacks buffers, snapshot or operator."""
+
+from __future__ import annotations
+
+from replay.debugger.answers import Bringers
+from replay.debugger.logs import Logs
+from replay.debugger.steps import StepWriter
+from replay.debugger.words import said
+from replay.log.codec import decode_all
+from replay.log.determinants import Order, is_async
+from replay.model import Task
+
+
+def walk_log(logs: Logs, shape: Task, attempt: int, steps: StepWriter, bringers: Bringers) -> None:
+    """A step per determinant, thread by thread and epoch by epoch."""
+    for thread in (one for one in shape.threads if one in logs):
+        for epoch, data in sorted(logs[thread].items()):
+            steps.epoch, steps.record_count = epoch, 0
+            for number, (offset, length, determinant) in enumerate(decode_all(data)):
+                if is_async(determinant):
+                    steps.record_count = determinant.record_count  # type: ignore[union-attr]
+                upstream = ""
+                if isinstance(determinant, Order) and determinant.channel < len(shape.inputs):
+                    upstream = f" ({shape.inputs[determinant.channel].partition('>')[0]})"
+                steps.write(
+                    "fire-async" if is_async(determinant) else "take-determinant",
+                    f"The log says that {said(determinant)}{upstream}: determinant {number:,} of epoch {epoch}. It is "
+                    f"read, not executed.",
+                    actor=thread,
+                    causes=(
+                        f"det:{shape.id}/{attempt}/{thread}/{epoch}#{number}",
+                        *bringers.cause(shape.id, thread, epoch, offset),
+                        *steps.caused_by("merge"),
+                    ),
+                    log=thread,
+                    log_offset=offset,
+                    size=length,
+                )

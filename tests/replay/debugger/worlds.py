@@ -1,0 +1,108 @@
+"""Random worlds of the simulation as bundles in memory, and a sink that keeps the steps."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, BinaryIO
+
+from replay.bundle.reader import Bundle
+from replay.debugger.ports import StepRow
+from replay.simulation.world import World
+
+
+class MemoryMembers:
+    """A bundle's members in memory, by name."""
+
+    def __init__(self, members: dict[str, bytes]) -> None:
+        self.members = dict(sorted(members.items()))
+
+    def names(self, prefix: str = "") -> Iterator[str]:
+        return (name for name in self.members if name.startswith(prefix))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.members
+
+    def size(self, name: str) -> int:
+        return len(self.members[name])
+
+    def read(self, name: str) -> bytes:
+        return self.members[name]
+
+    def open(self, name: str) -> BinaryIO:
+        return io.BytesIO(self.members[name])
+
+    def digest(self, name: str) -> bytes:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass
+
+    def with_(self, name: str, data: bytes) -> MemoryMembers:
+        return MemoryMembers({**self.members, name: data})
+
+    def without(self, *parts: str) -> MemoryMembers:
+        """Without every member whose name contains one of these."""
+        return MemoryMembers({n: data for n, data in self.members.items() if not any(part in n for part in parts)})
+
+
+def recorded(world: World) -> MemoryMembers:
+    """Runs the world."""
+    world.run()
+    return MemoryMembers({name: bytes(data) for name, data in world.members.members.items()})
+
+
+@lru_cache(maxsize=64)
+def world_of(seed: int) -> tuple[World, MemoryMembers]:
+    """The random world of a seed, with its recording."""
+    world = World.random(seed)
+    return world, recorded(world)
+
+
+def bundle_of(members: MemoryMembers) -> Bundle:
+    return Bundle(members)
+
+
+class Kept:
+    """A step sink that keeps everything."""
+
+    def __init__(self) -> None:
+        self.rows: list[StepRow] = []
+        self.causes: list[tuple[int, str]] = []
+        self.changes: list[tuple[int, str, str, str | None, str | None]] = []
+        self.buffers: list[tuple[Any, ...]] = []
+        self.flushes = 0
+
+    def step(self, row: StepRow) -> None:
+        assert row.step == len(self.rows)
+        self.rows.append(row)
+
+    def cause(self, step: int, cause: str) -> None:
+        assert 0 <= step < len(self.rows)
+        self.causes.append((step, cause))
+
+    def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
+        assert before != after
+        self.changes.append((step, task, key, before, after))
+
+    def buffer(self, step: int, *fields: Any) -> None:
+        self.buffers.append((step, *fields))
+
+    def flush(self) -> None:
+        self.flushes += 1
+
+    @property
+    def kinds(self) -> Counter[str]:
+        return Counter(row.kind for row in self.rows)
+
+    def state_at_the_end(self) -> dict[str, str]:
+        state: dict[str, str] = {}
+        for _, _, key, before, after in self.changes:
+            assert state.get(key) == before
+            if after is None:
+                del state[key]
+            else:
+                state[key] = after
+        return state
