@@ -22,6 +22,8 @@ from replay.errors import CorruptMember, DeltaGap
 from replay.log.deltas import DeltaExtent, LogIds, decode_extents
 from replay.model import MAIN, LogId, read_json, thread_of_output
 
+BOTH_KEPT = "Both are kept; a replay of this log will not be trusted"
+
 Row = tuple[Any, ...]
 Emit = Callable[[Row], None]
 
@@ -81,11 +83,14 @@ class ChannelReader:
         self.layout = layout
         self.sink = sink
         self._walk = RecordWalk()
+        self._last_seq: int | None = None
+        self._remarks: dict[tuple[str, str], tuple[Reject, int]] = {}
         self._upto: dict[tuple[int, LogId, int], int] = {}
 
     def run(self) -> None:
         for attempt, epochs in self._attempts().items():
             self._walk.restart()
+            self._last_seq = None
             if not self.unit.to_world:  # the outside world outlives the attempts of the sink that writes to it
                 self._upto = {}
             for epoch in sorted(epochs):
@@ -110,6 +115,7 @@ class ChannelReader:
         rows.sort(key=lambda row: (row[2], row[3], row[4]))
         for row in rows:
             self.sink.sendings(row)
+        self._tell_remarks()
         received = sum(row[7] is not None for row in rows)
         taken = sum(row[8] is not None for row in rows)
         self.sink.flows.append(
@@ -130,13 +136,13 @@ class ChannelReader:
         try:
             for offset, frame in read_buffers(self.open(path), epoch=epoch, path=path):
                 ended = self._ended_in(frame, offset)
+                self._check_seq(frame.seq, offset, path)
                 self._compare(built, buffers, frame, offset, path, attempt)
                 self._emit_buffer(attempt, frame, ended)
                 buffers, size_bytes, records = buffers + 1, size_bytes + len(frame.payload), records + ended
             if built is not None and sound and len(built) != buffers:
-                self._remark(
-                    path, None, f"it holds {buffers} buffers, and {self.unit.det[attempt, epoch]} names {len(built)}"
-                )
+                log = self.unit.det[attempt, epoch]
+                self._remark("count", path, None, f"it holds {buffers} buffers, and {log} names {len(built)}")
         except CorruptMember as fault:
             self._walk.restart()
             self.sink.reject(fault, path)
@@ -182,6 +188,11 @@ class ChannelReader:
         path = self.unit.det.get((attempt, epoch))
         return (None, False) if path is None else buffer_sizes(memoryview(self.open(path).read()))
 
+    def _check_seq(self, seq: int, offset: int, path: str) -> None:
+        if self._last_seq is not None and seq <= self._last_seq:
+            self._remark("order", path, offset, f"buffer {seq} follows buffer {self._last_seq}, and numbers must go up")
+        self._last_seq = seq
+
     def _compare(
         self, built: list[int] | None, n: int, frame: BufferFrame, offset: int, path: str, attempt: int
     ) -> None:
@@ -189,15 +200,19 @@ class ChannelReader:
             return
         log = self.unit.det[attempt, frame.epoch]
         size = len(frame.payload)
-        self._remark(
-            path, offset, f"buffer {frame.seq} has {size} bytes, and buffer-built {n} of {log} says {built[n]}"
-        )
+        why = f"buffer {frame.seq} has {size} bytes, and buffer-built {n} of {log} says {built[n]}"
+        self._remark("size", path, offset, why)
 
-    def _remark(self, path: str, offset: int | None, why: str) -> None:
-        """A disagreement between members: all of them are kept."""
-        self.sink.rejects.append(
-            Reject(path, offset, f"{why}. Both are kept; a replay of this log will not be trusted.")
-        )
+    def _remark(self, rule: str, path: str, offset: int | None, why: str, what_is_kept: str = BOTH_KEPT) -> None:
+        """A disagreement within or between members. The first of each rule is told, the others are counted."""
+        first, count = self._remarks.get((path, rule), (Reject(path, offset, f"{why}. {what_is_kept}."), 0))
+        self._remarks[path, rule] = (first, count + 1)
+
+    def _tell_remarks(self) -> None:
+        for first, count in self._remarks.values():
+            more = f" So it is with {count - 1} more." if count > 1 else ""
+            self.sink.rejects.append(first._replace(why=f"{first.why}{more}"))
+        self._remarks = {}
 
     # --- sendings and receipts ---
 
@@ -216,7 +231,7 @@ class ChannelReader:
                 key = (receipt.seq, receipt.sending, receiver_attempt)
                 if key in found:
                     why = f"sending {receipt.sending} of buffer {receipt.seq} was received before"
-                    self.sink.reject(CorruptMember(why, offset=offset, remedy="The first receipt is kept"), path)
+                    self._remark("twice", path, offset, why, "The first receipt is kept")
                     continue
                 found[key] = receipt
                 self._note_receipt(receiver_attempt, receipt)

@@ -127,11 +127,22 @@ def test_buffers_and_their_determinants_that_disagree_are_both_kept(ingested: In
     assert job.rows("SELECT count(*) FROM determinants") == [(3,)]
 
 
+def test_buffers_whose_numbers_do_not_go_up_are_kept(ingested: Ingested, tmp_path: Path):
+    members = {f"{SENT}/0.buf": buffer(3, RECORD), f"{SENT}/1.buf": buffer(4, RECORD) * 4}
+    job, found = taken_in(members, ingested, tmp_path)
+    ((path, offset, why),) = found
+    assert (path, offset) == (f"{SENT}/1.buf", HEAD + 14)
+    assert "buffer 4 follows buffer 4" in why
+    assert why.endswith("So it is with 2 more.")
+    assert job.rows("SELECT seq FROM buffers") == [(3,), (4,), (4,), (4,), (4,)]
+
+
 def test_receipts_without_a_sending_and_second_receipts(ingested: Ingested, tmp_path: Path):
-    members = {f"{SENT}/0.dlt": sending(0), f"{RECEIVED}/0.rcv": receipt(0) + receipt(5) + receipt(0)}
+    members = {f"{SENT}/0.dlt": sending(0), f"{RECEIVED}/0.rcv": receipt(0) + receipt(5) + receipt(0) * 3}
     job, found = taken_in(members, ingested, tmp_path)
     assert [(row[0], row[1]) for row in found] == [(f"{RECEIVED}/0.rcv", 96)]
     assert "received before" in found[0][2]
+    assert found[0][2].endswith("So it is with 2 more.")
     rows = job.rows("SELECT channel, seq, sent_us, received_us, taken_us FROM sendings")
     assert rows == [(CHANNEL, 0, 10, 20, 30), (CHANNEL, 5, None, 25, 35)]
 
