@@ -29,7 +29,7 @@ from dashboard.views.access import owns, visible_replay
 from dashboard.views.parameters import whole
 from ingest.lake.step_reader import StepReader
 
-PARTS = {"panels": "replay_panels.html", "outcome": "replay_outcome.html"}
+PARTS = {"panels": "replay_panels.html", "outcome": "replay_ended.html"}
 STEPS_AROUND = 5
 
 

@@ -134,25 +134,27 @@ async function refreshStrip() {
 }
 
 async function ended() {
+  if (!place) return location.reload();
   pending = false;
   panels.clear();
-  const fresh = new URL(location.href);
-  if (!place) return location.reload();
-  const [nodes] = await Promise.all([source.outcome(step), refreshStrip()]);
-  document.getElementById("outcome").replaceWith(...nodes);
-  await fetchPanels();
-  const verdict = await fetch(fresh).then((response) => response.text());
-  const parsed = new DOMParser().parseFromString(verdict, "text/html");
-  document.getElementById("verdict").replaceWith(document.importNode(parsed.getElementById("verdict"), true));
-  last = Number(parsed.getElementById("replay").dataset.last);
+  setLast((await source.written()) - 1);
+  const outcome = await source.outcome(step);
+  await Promise.all([refreshStrip(), fetchPanels()]);
+  putPanels(outcome);
   show();
 }
 
 async function grown() {
   if (!place) return location.reload();
-  last = Math.max(last, (await source.written()) - 1);
+  setLast((await source.written()) - 1);
   showSteering(step, last);
   await refreshStrip();
+}
+
+function setLast(value) {
+  last = Math.max(last, value);
+  page.dataset.last = last;
+  document.getElementById("strip").setAttribute("aria-valuemax", last);
 }
 
 function begin() {

@@ -1,0 +1,86 @@
+"""Every page in both colour schemes at two widths: no console error, no policy violation, nothing that sticks out,
+names for all that can be used, and contrast as painted."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NARROW, WIDE, Visitor
+from tests.browser.inspection import faults_of
+from tests.browser.site import KILLED
+
+pytestmark = pytest.mark.browser
+
+LOOKS = [
+    pytest.param({"viewport": viewport, "color_scheme": scheme}, id=f"{name}-{scheme}")
+    for name, viewport in (("wide", WIDE), ("narrow", NARROW))
+    for scheme in ("light", "dark")
+]
+# Page -> what must be there before one looks at it.
+PAGES = {
+    "jobs": ("/", "#job-rows a"),
+    "job": ("/jobs/{killed}/", ".graph-svg .task"),
+    "job with a task": ("/jobs/{killed}/?task=sink.0", ".timeline-svg .epochs rect"),
+    "job in part": ("/jobs/{faulty}/", "#rejects-title"),
+    "log": ("/jobs/{killed}/logs/?task=" + KILLED, "#rows tr"),
+    "log of one kind": ("/jobs/{killed}/logs/?task=" + KILLED + "&kind=order&seq=3", "#rows tr"),
+    "causal path": ("/jobs/{killed}/paths/?task=" + KILLED, ".holdings-svg .stair"),
+    "causal path of a sink": ("/jobs/{killed}/paths/?task=sink.0", "#path"),
+    "replays": ("/jobs/{killed}/replays/", "main table"),
+    "replay": ("/replays/{replay}/?step=500", "#strip canvas"),
+    "replay at its beginning": ("/replays/{replay}/", "#strip canvas"),
+    "deleting a job": ("/jobs/{killed}/delete/", "h1"),
+    "sharing": ("/jobs/{killed}/sharing/", "h1"),
+    "account": ("/account/", "h1"),
+    "people": ("/people/", "h1"),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_pages_can_be_read_by_everyone(
+    look: dict[str, object], visit: Callable[..., Visitor], killed_job: str, faulty_job: str, replay: str
+) -> None:
+    visitor = visit(**look)
+    faults = {}
+    for name, (path, awaited) in PAGES.items():
+        page = visitor.open(path.format(killed=killed_job, faulty=faulty_job, replay=replay))
+        expect(page.locator(awaited).first).to_be_attached()
+        _settle(page)
+        if found := faults_of(page):
+            faults[name] = found
+    assert faults == {}
+
+
+def test_a_page_that_is_not_there_says_so_in_the_same_look(visit: Callable[..., Visitor]) -> None:
+    visitor = visit()
+    visitor.expects("404")
+    page = visitor.open("/jobs/j_000000000000/")
+    expect(page.get_by_role("heading", level=1)).to_have_text("There is nothing here")
+    assert faults_of(page) == []
+
+
+def test_the_help_sheet_lists_the_keys_of_the_page(visit: Callable[..., Visitor], replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/")
+    page.keyboard.press("?")
+    sheet = page.get_by_role("dialog", name="Keys on this page")
+    expect(sheet).to_contain_text("step back")
+    expect(sheet).to_contain_text("go to a step")
+    assert faults_of(page) == []
+    page.keyboard.press("n")
+    expect(page.locator("#now")).to_have_attribute("data-shown", "0")
+    page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
+
+
+def test_the_first_tab_leads_past_the_header(visit: Callable[..., Visitor]) -> None:
+    page = visit().open("/")
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_text("Skip to the content")
+    page.keyboard.press("Enter")
+    expect(page.locator(":focus")).to_have_attribute("id", "content")
+
+
+def _settle(page: Page) -> None:
+    """Pictures are drawn a frame after their place has a size."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -1,0 +1,106 @@
+"""A job's pages: selecting a task, logs by sequence number, the moment on a causal path, faults explained."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Visitor
+from tests.browser.site import KILLED
+
+pytestmark = pytest.mark.browser
+
+Visit = Callable[..., Visitor]
+
+
+def test_a_task_is_selected_everywhere_and_stays_in_the_address(visit: Visit, killed_job: str) -> None:
+    page = visit().open(f"/jobs/{killed_job}/")
+    expect(page.locator("#task-title")).to_have_text(KILLED)
+    page.locator('.graph-svg a.task[href*="source.1"]').click()
+    expect(page.locator("#task-title")).to_have_text("source.1")
+    expect(page).to_have_url(re.compile(r"task=source\.1"))
+    expect(page.locator(".graph-svg .task.chosen .id")).to_have_text("source.1")
+    page.keyboard.press(".")
+    expect(page.locator("#task-title")).to_have_text(KILLED)
+    page.go_back()
+    expect(page.locator("#task-title")).to_have_text("source.1")
+    page.reload()
+    expect(page.locator("#task-title")).to_have_text("source.1")
+
+
+def test_vertices_open_and_close_by_keyboard(visit: Visit, killed_job: str) -> None:
+    page = visit().open(f"/jobs/{killed_job}/")
+    handle = page.get_by_role("button", name="map-1, 2 tasks")
+    expect(handle).to_have_attribute("aria-expanded", "true")
+    handle.focus()
+    page.keyboard.press("Enter")
+    expect(handle).to_have_attribute("aria-expanded", "false")
+    expect(page.locator(".graph-svg .id", has_text="map-1.1")).to_have_count(0)
+
+
+def test_the_page_says_what_happened_in_sentences(visit: Visit, killed_job: str) -> None:
+    page = visit(java_script_enabled=False).open(f"/jobs/{killed_job}/")
+    summary = page.locator("#summary").inner_text()
+    assert f"{KILLED} failed at 1.500 s" in summary
+    assert "its standby took over" in summary
+    assert "running again" in summary
+    assert page.locator(".phases rect").count() >= 4
+    assert page.get_by_role("row", name=re.compile("recovered")).count() == 1
+
+
+def test_what_could_not_be_read_is_explained(visit: Visit, faulty_job: str) -> None:
+    page = visit().open(f"/jobs/{faulty_job}/")
+    reject = page.locator("section", has=page.locator("#rejects-title"))
+    expect(reject).to_contain_text(re.compile(r"tasks/map-1\.0/0/main/\d+\.det"))
+    expect(reject).to_contain_text("99")
+
+
+def test_a_log_is_paged_by_sequence_number(visit: Visit, killed_job: str) -> None:
+    page = visit().open(f"/jobs/{killed_job}/logs/?task={KILLED}")
+    first = page.locator("#rows tr").first
+    expect(first).to_have_attribute("id", "seq-0")
+    page.keyboard.press("n")
+    expect(page.locator("#rows tr").first).to_have_attribute("id", "seq-100")
+    page.keyboard.press("N")
+    expect(page.locator("#rows tr").first).to_have_attribute("id", "seq-0")
+    page.keyboard.press("g")
+    page.keyboard.type("250")
+    page.keyboard.press("Enter")
+    expect(page.locator("#seq-250")).to_have_attribute("aria-current", "true")
+    page.get_by_label("Kind").select_option("order")
+    page.wait_for_url("**kind=order**")
+    assert set(page.locator("#rows .kind .visually-hidden").all_inner_texts()) == {"order"}
+
+
+def test_bytes_beside_a_determinant_are_those_that_encode_it(visit: Visit, killed_job: str) -> None:
+    page = visit().open(f"/jobs/{killed_job}/logs/?task={KILLED}&kind=timestamp")
+    row = page.locator("#rows tr").first
+    value = int(row.locator("th").inner_text())
+    assert row.locator(".hex").inner_text().replace(" ", "") == "01" + value.to_bytes(8, "big").hex()
+
+
+def test_the_moment_moves_what_was_held(visit: Visit, killed_job: str) -> None:
+    page = visit().open(f"/jobs/{killed_job}/paths/?task={KILLED}")
+    held = page.locator("tr[data-holder]").first.locator("[data-held]")
+    at_the_end = held.inner_text()
+    slider = page.get_by_role("slider", name="At")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(held).to_have_text("0 B")
+    expect(page).to_have_url(re.compile(r"t=\d+"))
+    page.locator("h1").click()
+    page.keyboard.press(".")
+    expect(held).not_to_have_text("0 B")
+    slider.focus()
+    page.keyboard.press("End")
+    expect(held).to_have_text(at_the_end)
+
+
+def test_a_holder_can_be_chosen_and_tells_how_the_log_came(visit: Visit, killed_job: str) -> None:
+    page = visit().open(f"/jobs/{killed_job}/paths/?task={KILLED}")
+    page.locator("tr[data-holder] a").last.click()
+    chosen = page.locator("tr[data-holder][aria-current] a").inner_text()
+    expect(page.locator("#arrivals-title")).to_have_text(f"How it got to {chosen}")
+    assert page.locator(".arrivals tbody tr").count() > 0
+    assert f"{KILLED}>{chosen}" in page.locator(".arrivals tbody tr").first.inner_text()

@@ -1,0 +1,148 @@
+"""Stepping: by key, button, strip and address; the address holds the step, back and forward lead where one jumped."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NARROW, Visitor
+
+pytestmark = pytest.mark.browser
+
+Visit = Callable[..., Visitor]
+
+
+def _at(page: Page, step: int) -> None:
+    expect(page.locator("#now")).to_have_attribute("data-shown", str(step))
+    expect(page.locator("#around tr[aria-current] .seq")).to_have_text(f"{step:,}")
+    expect(page).to_have_url(re.compile(rf"[?&]step={step}(&|$)"))
+
+
+def test_keys_step_and_the_address_follows(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=100")
+    page.keyboard.press("n")
+    _at(page, 101)
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("N")
+    _at(page, 99)
+    page.keyboard.press("PageDown")
+    _at(page, 199)
+    page.keyboard.press("u")
+    first = int(page.locator(".diagram .current").get_attribute("data-first") or -1)
+    _at(page, first)
+
+
+def test_stepping_fast_ends_where_the_last_key_led(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=300")
+    for _ in range(60):
+        page.keyboard.press("n")
+    _at(page, 360)
+    sentence = page.locator("#sentence-text").inner_text()
+    assert page.locator("#around tr[aria-current] th").inner_text() == sentence
+
+
+def test_back_and_forward_of_the_browser_lead_to_where_one_jumped(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=50")
+    page.keyboard.press("n")
+    _at(page, 51)
+    page.keyboard.press("g")
+    page.keyboard.type("1,000")
+    page.keyboard.press("Enter")
+    _at(page, 1000)
+    page.keyboard.press("Home")
+    page.wait_for_url("**/?step=0")
+    page.go_back()
+    _at(page, 1000)
+    page.go_back()
+    _at(page, 51)
+    page.go_forward()
+    _at(page, 1000)
+
+
+def test_a_relative_step_and_a_senseless_one(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=40")
+    field = page.get_by_label("Go to step")
+    field.fill("+10")
+    field.press("Enter")
+    _at(page, 50)
+    field.fill("ten")
+    field.press("Enter")
+    expect(page.locator(".toast")).to_contain_text("whole number")
+    _at(page, 50)
+
+
+def test_the_strip_moves_by_pointer_and_shows_where_one_is(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=0")
+    last = int(page.locator("#replay").get_attribute("data-last") or 0)
+    strip = page.get_by_role("slider", name="Step")
+    box = strip.locator("canvas").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] * 0.55, box["y"] + 30)
+    expect(strip).not_to_have_attribute("aria-valuenow", "0")
+    step = int(strip.get_attribute("aria-valuenow") or 0)
+    assert 0.4 * last < step < 0.6 * last
+    _at(page, step)
+
+
+def test_causes_can_be_followed_back_and_forth(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=200")
+    cause = page.locator("#why").get_attribute("data-cause")
+    assert cause
+    page.keyboard.press("[")
+    _at(page, int(cause))
+    expect(page.locator("#why")).to_have_attribute("data-effect", re.compile(r"\d+"))
+    page.keyboard.press("]")
+    expect(page.locator("#now")).not_to_have_attribute("data-shown", cause)
+
+
+def test_the_next_step_of_the_same_kind(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=0")
+    page.locator("main table a[data-step]", has_text="step").first.wait_for()
+    row = page.locator("tr", has=page.get_by_text("hold-back", exact=True)).first
+    row.get_by_role("link").click()
+    expect(page.locator("#where")).to_contain_text("hold-back")
+    first = int(page.locator("#now").get_attribute("data-shown") or 0)
+    page.keyboard.press(".")
+    expect(page.locator("#now")).not_to_have_attribute("data-shown", str(first))
+    expect(page.locator("#where")).to_contain_text("hold-back")
+    page.keyboard.press(",")
+    _at(page, first)
+
+
+def test_state_is_shown_with_before_and_after_and_can_be_narrowed(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=0")
+    page.locator("tr", has=page.get_by_text("deliver-record", exact=True)).first.get_by_role("link").click()
+    changed = page.locator(".state-rows tr[aria-current]", has_text="records")
+    before, after = changed.locator(".before").inner_text(), changed.locator(".after").inner_text()
+    assert int(after) == int(before) + 1
+    page.get_by_label("Keys that begin with").fill("by_")
+    expect(page.locator(".state-rows tbody tr", has_text="records")).to_have_count(0)
+    expect(page).to_have_url(re.compile("prefix=by_"))
+    expect(page.get_by_label("Keys that begin with")).to_be_focused()
+
+
+def test_a_link_past_the_end_opens_the_last_step(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=99999999")
+    last = page.locator("#replay").get_attribute("data-last")
+    expect(page.locator("#now")).to_have_attribute("data-shown", last or "")
+
+
+def test_the_buttons_are_links_that_work_without_scripts(visit: Visit, replay: str) -> None:
+    page = visit(java_script_enabled=False).open(f"/replays/{replay}/?step=7")
+    page.get_by_role("link", name="step", exact=True).click()
+    assert page.url.endswith("?step=8")
+    page.get_by_role("link", name="Step back").click()
+    assert page.url.endswith("?step=7")
+    page.get_by_role("link", name="Last step").click()
+    assert "is identical" in page.locator("#sentence").inner_text()
+    assert page.locator("#verdict").inner_text().strip() == "identical"
+
+
+def test_on_a_phone_the_steps_are_under_the_thumb(visit: Visit, replay: str) -> None:
+    page = visit(viewport=NARROW, has_touch=True).open(f"/replays/{replay}/?step=10")
+    page.get_by_role("link", name="step", exact=True).tap()
+    _at(page, 11)
+    box = page.locator(".steering").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] > NARROW["height"] - 2
