@@ -45,7 +45,7 @@ def create_token(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return _page(request, token_form=form, status=422)
     token, secret = tokens.issue(person(request), form.cleaned_data["name"])
-    audit.note(person(request), "token.created", f"token {token.id}", name=token.name)
+    audit.note(person(request), "token.create", f"token {token.id}", name=token.name)
     return _page(request, new_token=token, new_secret=secret, status=201)
 
 
@@ -54,7 +54,7 @@ def create_token(request: HttpRequest) -> HttpResponse:
 def revoke_token(request: HttpRequest, token_id: int) -> HttpResponse:
     token = get_object_or_404(ApiToken, id=token_id, user=person(request))
     tokens.revoke(token)
-    audit.note(person(request), "token.revoked", f"token {token.id}", name=token.name)
+    audit.note(person(request), "token.revoke", f"token {token.id}", name=token.name)
     messages.success(request, f"The token “{token.name}” has been revoked.")
     return redirect("account")
 

@@ -60,7 +60,7 @@ def invite(request: HttpRequest) -> HttpResponse:
         user.save()
         _set_quota(user, asked["quota_gib"])
         path = links.issue(user, OneTimeLink.Purpose.INVITE, by)
-        audit.note(by, "person.invited", user.username, staff=user.is_staff)
+        audit.note(by, "person.invite", user.username, staff=user.is_staff)
     return _link_shown(request, user, path, "invite")
 
 

@@ -22,7 +22,7 @@ def share(job: Job, *, by: User, username: str) -> JobShare:
     with transaction.atomic():
         granted, new = JobShare.objects.get_or_create(job=job, user=user, defaults={"granted_by": by})
         if new:
-            audit.note(by, "job.shared", job.id, name=job.name, with_user=user.username)
+            audit.note(by, "job.share", job.id, name=job.name, with_user=user.username)
     return granted
 
 
@@ -30,4 +30,4 @@ def unshare(job: Job, *, by: User, user_id: int) -> None:
     with transaction.atomic():
         for granted in JobShare.objects.select_related("user").filter(job=job, user_id=user_id):
             granted.delete()
-            audit.note(by, "job.unshared", job.id, name=job.name, with_user=granted.user.username)
+            audit.note(by, "job.unshare", job.id, name=job.name, with_user=granted.user.username)

@@ -10,9 +10,11 @@ from dashboard.queries.lake import lake
 from ingest.lake.errors import NotPublished
 from ingest.lake.readers import PublishedJob
 
-DETERMINANT = re.compile(r"det:(?P<task>.+)/(?P<attempt>\d+)/(?P<thread>main|out-\d+)/(?P<epoch>\d+)#(?P<seq>\d+)")
-DELTA = re.compile(r"delta:(?P<channel>.+)#(?P<seq>\d+)/(?P<task>[^/]+)/(?P<thread>main|out-\d+)")
-EVENT = re.compile(r"event:(?P<n>\d+)")
+DETERMINANT = re.compile(
+    r"det:(?P<task>.+)/(?P<attempt>[0-9]{1,18})/(?P<thread>main|out-[0-9]{1,18})/(?P<epoch>[0-9]{1,18})#(?P<seq>[0-9]{1,18})"
+)
+DELTA = re.compile(r"delta:(?P<channel>.+)#(?P<seq>[0-9]{1,18})/(?P<task>[^/]+)/(?P<thread>main|out-[0-9]{1,18})")
+EVENT = re.compile(r"event:(?P<n>[0-9]{1,18})")
 SHOWN = (
     "channel",
     "value",

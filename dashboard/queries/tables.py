@@ -94,10 +94,10 @@ class _Asked:
 
     def sql(self, source: str, limit: int, skip: int) -> str:
         key = [self._key_column(name) for name in KEYS[self.table]]
-        others = [f'"{name}"' for name in self.types if name not in KEYS[self.table]]
         where = f"WHERE {' AND '.join(self._where)} " if self._where else ""
-        order = ", ".join(key + others) if self.table in INCOMPLETE_KEYS else ", ".join(key)
         columns = ", ".join(f'"{name}"' for name in self.types)
+        # Rows of one key need an order too, or a second query could give them in another one.
+        order = ", ".join(key) + (f", {columns}" if self.table in INCOMPLETE_KEYS else "")
         return f"SELECT {columns} FROM {source} {where}ORDER BY {order} LIMIT {limit} OFFSET {skip}"
 
     def _key_column(self, name: str) -> str:

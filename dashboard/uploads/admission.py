@@ -17,6 +17,8 @@ from dashboard.problems import Problem
 COPIES = 2
 ROOM_LEFT_BYTES = 64 << 20
 NAME_LENGTH = 200
+# Each holds a row and a file, and while bytes come a connection.
+MOST_UNDER_WAY = 100
 
 
 def admit(user: User, name: str, size: int) -> Upload:
@@ -31,6 +33,8 @@ def admit(user: User, name: str, size: int) -> Upload:
     with transaction.atomic():
         # Two uploads at once must not both see the room that is enough for one.
         User.objects.select_for_update().get(pk=user.pk)
+        if Upload.objects.filter(owner=user).count() >= MOST_UNDER_WAY:
+            raise Problem(429, f"You have {MOST_UNDER_WAY} uploads under way. Finish or delete some first.")
         _check_quota(user, size)
         return Upload.objects.create(owner=user, name=printable(name), size=size)
 

@@ -161,7 +161,7 @@ def test_an_invitation_makes_an_account_with_its_own_password(chief: User) -> No
     assert sign_in("newcomer", PASSWORD).status_code == 302
     assert Client().post("/invitation/", filled).status_code == 403
     assert Quota.objects.get(user__username="newcomer").max_bytes == 3 << 30
-    assert AuditEntry.objects.filter(actor=chief, action="person.invited", target="newcomer").exists()
+    assert AuditEntry.objects.filter(actor=chief, action="person.invite", target="newcomer").exists()
 
 
 def test_a_reset_link_ends_the_earlier_one_and_all_sessions(ada: User, chief: User) -> None:
@@ -196,7 +196,7 @@ def test_a_token_is_shown_once_and_kept_as_a_digest(ada: User) -> None:
     client.post(f"/account/tokens/{token.id}/revoke/")
     assert tokens.token_of(secret) is None
     actions = AuditEntry.objects.filter(actor=ada).values_list("action", flat=True)
-    assert set(actions) == {"token.created", "token.revoked"}
+    assert set(actions) == {"token.create", "token.revoke"}
 
 
 def test_a_token_of_a_closed_account_holds_no_longer(ada: User) -> None:
@@ -218,9 +218,9 @@ def test_sharing_is_granted_taken_back_and_remembered(ada: User, chief: User) ->
     assert client.post(f"/jobs/{job.id}/unshare/{bob.pk}/").status_code == 302
     assert not Job.objects.visible_to(bob).exists() and not JobShare.objects.exists()
     trail = list(AuditEntry.objects.filter(target=job.id).order_by("id").values_list("actor__username", "action"))
-    assert trail == [("ada", "job.shared"), ("ada", "job.unshared")]
+    assert trail == [("ada", "job.share"), ("ada", "job.unshare")]
     assert "bob" in signed_in(chief).get("/people/audit/").content.decode()
-    assert "job.unshared" in client.get(f"/jobs/{job.id}/sharing/").content.decode()
+    assert "job.unshare" in client.get(f"/jobs/{job.id}/sharing/").content.decode()
 
 
 def test_whom_it_is_shared_with_can_give_it_up(ada: User) -> None:

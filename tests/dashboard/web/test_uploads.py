@@ -272,6 +272,18 @@ def test_a_bad_bundle_is_refused_whole(server: RealServer, people: dict[str, Per
     assert (server.files("uploads"), server.files("bundles"), server.files("incoming")) == before
 
 
+def test_no_more_uploads_at_once_than_anybody_needs(server: RealServer) -> None:
+    mallory = server.people(mallory=None)["mallory"]
+    with server.client(mallory) as client:
+        statuses = [client.post("/api/v1/uploads", json={"name": "x", "size": 1}).status_code for _ in range(101)]
+    assert statuses == [201] * 100 + [429]
+
+
+def test_another_host_name_is_refused(server: RealServer, people: dict[str, Person]) -> None:
+    answer = post(server, people["ada"], bundles.good("for another host"), Host="elsewhere.example")
+    assert answer.status_code == 400 and answer.json()["error"]["code"] == "bad-request"
+
+
 def test_other_requests_may_not_bring_much(server: RealServer, people: dict[str, Person]) -> None:
     large = b"x" * (3 * MIB)
     with server.client() as client:
