@@ -54,12 +54,15 @@ class Attempt:
         self.engine = engine
         self.task = task
         self.number = number
+        self.serial = engine.next_serial()
         self.host = host
         self.checkpoint = checkpoint
         self.alive = True
         self.executing = False
         self.deployed = True
         self.escalated = False
+        self._heard: set[int] = set()
+        self._informed = running
         self.cause: int | None = None
         self.state_cause: int | None = None
         self.shape = engine.graph.task(task)
@@ -86,7 +89,8 @@ class Attempt:
             return
         before, self.cause = self.cause, self.state_cause if re is None else re
         for effect in self.manager.handle(event):
-            perform(self, effect)
+            if self.alive:  # an effect may have rolled everything back
+                perform(self, effect)
         self.cause = before
 
     def transition(self, before: State, event: Event | None, after: State, effects: tuple[Effect, ...]) -> None:
@@ -157,6 +161,8 @@ class Attempt:
         """Forgets what the running system needs no more; the recording keeps it."""
         if self.engine.logging:
             self.recorder.logs(self.causal.own, before_epoch=checkpoint)
+        # Whoever completes a checkpoint after its recovery has all of the epochs that are still kept.
+        self._informed = self._informed or checkpoint > self.checkpoint
         self.causal.truncate(checkpoint)
         self.in_flight.truncate(checkpoint)
 
@@ -167,9 +173,11 @@ class Attempt:
 
     # --- inputs ---
 
-    def receive(self, connection: Connection, cut: Cut, sending: int, delta: bytes) -> None:
+    def receive(self, connection: Connection, cut: Cut, sending: int, delta: bytes, *, informed: bool) -> None:
         """A buffer arrived: its deltas are logged now, before any of its records may touch state."""
         channel = connection.channel
+        if informed:
+            self._heard.add(channel.i)
         if delta:
             self.causal.apply(decode_message(delta, self.engine.log_ids), channel.id)
         counts = self.received[channel.i]
@@ -240,9 +248,36 @@ class Attempt:
 
     # --- calls from the coordinator ---
 
+    @property
+    def settled(self) -> bool:
+        """Whether it may be interrupted: an interruption that is in no log must not come before what was sent already.
+
+        The main log may be used up long before the outputs are rebuilt: until then the task repeats what it did, and
+        that it was not interrupted in between is one of its choices too.
+        """
+        running = self.executing and self.manager.is_running and not self.body.replaying
+        return running and not any(output.rebuilding for output in self.outputs)
+
+    @property
+    def informed(self) -> bool:
+        """Whether it holds again all that was ever told downstream through it.
+
+        After a recovery that takes until it is settled and every input has brought a buffer of an informed sender: the
+        first buffer to a new attempt carries all that its sender holds. What a sink knows it told nobody.
+        """
+        if not self._informed:
+            heard_all = self.settled and len(self._heard) == len(self.inputs)
+            self._informed = heard_all or not self.outputs
+        return self._informed
+
+    def tell_when_settled(self) -> None:
+        """Lets the coordinator repeat what it could not tell before."""
+        if self.settled:
+            self.engine.checkpoints.settled(self, self.state_cause)
+
     def trigger_checkpoint(self, checkpoint: int, timestamp_ms: int) -> bool:
-        """For sources; False while recovering, as the log says which checkpoints there were."""
-        if not self.executing or not self.manager.is_running or self.body.replaying:
+        """For sources; False while it recovers, or where this checkpoint comes too late."""
+        if not self.settled or checkpoint <= self.body.epoch:
             return False
         self.body.trigger_checkpoint(checkpoint, timestamp_ms)
         self.main.settle()
@@ -250,7 +285,7 @@ class Attempt:
 
     def ignore_checkpoint(self, checkpoint: int, re: int | None) -> None:
         """Told again when the recovery is over, so what comes before that is let go."""
-        if self.executing and self.manager.is_running and not self.body.replaying:
+        if self.settled:
             if self.body.ignore_checkpoint(checkpoint):
                 self.event("checkpoint-ignored", re=re, task=self.task, checkpoint=checkpoint)
             self.main.settle()

@@ -80,9 +80,9 @@ class Checkpoints:
     def _call(self, source: TaskId, checkpoint: int, timestamp_ms: int) -> None:
         def arrive() -> None:
             attempt = self.engine.current[source]
-            if not attempt.alive:
+            if not attempt.alive and not self.engine.failures.is_known(attempt):
                 return  # its failure, once detected, aborts the checkpoint
-            if not attempt.trigger_checkpoint(checkpoint, timestamp_ms):
+            if not attempt.alive or not attempt.trigger_checkpoint(checkpoint, timestamp_ms):
                 self.engine.call(lambda: self._declined(source, checkpoint))
 
         self.engine.call(arrive)
@@ -171,8 +171,8 @@ class Checkpoints:
         attempt = self.engine.current[task]
         self.engine.call(lambda: attempt.ignore_checkpoint(checkpoint, re))
 
-    def entered_running(self, attempt: Attempt, re: int | None) -> None:
-        """A task makes its own choices again: what it must ignore it is told (again) now."""
+    def settled(self, attempt: Attempt, re: int | None) -> None:
+        """A task has recovered: what it must ignore it is told (again) now."""
 
         def arrive() -> None:
             for checkpoint, tasks in sorted(self._ignored.items()):

@@ -67,6 +67,7 @@ class Engine:
         self.scheduler = Scheduler(run.seed, run.jitter)
         self.recorder = Recorder(members)
         self.totals = Totals()
+        self._serials = 0
         self.on_returned: Callable[[Attempt, Logs], None] | None = None
         self.current: dict[TaskId, Attempt] = {}
         self.links = Links(self)
@@ -109,6 +110,11 @@ class Engine:
         attempt = Attempt(self, task, number, host, checkpoint, running=running)
         self.current[task] = attempt
         return attempt
+
+    def next_serial(self) -> int:
+        """Numbers attempts in the order in which they are deployed."""
+        self._serials += 1
+        return self._serials
 
     def _horizon_us(self) -> int:
         # Whatever is needed after the last arrival and the last kill is over in a small multiple of this.

@@ -57,6 +57,10 @@ class Failures:
         found = next(one for one in reversed(self.all) if one.attempt is attempt)
         return found.number, found.event
 
+    def is_known(self, attempt: Attempt) -> bool:
+        """Whether the coordinator has heard that this attempt failed."""
+        return any(one.attempt is attempt and one.detected for one in self.all)
+
     # --- failing ---
 
     def fail(self, attempt: Attempt, cause: str, *, together: int | None, first_of_several: bool) -> int:
@@ -96,6 +100,15 @@ class Failures:
     def answered_for(self, attempt: Attempt, of: TaskId) -> None:
         """An attempt answered a newer attempt of another task."""
         self.engine.links.fence(attempt, of)
+
+    def answered_uninformed(self, attempt: Attempt, of: TaskId, re: int) -> None:
+        """A task that runs again, but hasn't heard all again, was asked: others may need more than it can return."""
+        number = next(one.number for one in reversed(self.all) if one.attempt.task == of)
+        why = (
+            f"{attempt.task} recovered since the last checkpoint and was asked for the logs of {of} before it had "
+            f"received them again: tasks below it may depend on more than it can return"
+        )
+        self.engine.protocol.escalated(self.engine, attempt, number, why, re)
 
     # --- detecting and replacing ---
 

@@ -94,7 +94,7 @@ class OutputThread:
             self._replay_next()
         elif self._serving:
             self._pull_and_send()
-        else:
+        elif self.attempt.body.writers[self.k].available_bytes:
             self._cut()
         self.wake()
         self.attempt.main.wake()
@@ -133,6 +133,7 @@ class OutputThread:
         self._cut(self._rebuild.popleft().buffer_bytes, held_back=True)
         if not self._rebuild:
             self.attempt.handle(OutputRebuilt(self.channel))
+            self.attempt.tell_when_settled()
 
     # --- cutting and sending ---
 
@@ -178,7 +179,11 @@ class OutputThread:
         attempt.recorder.sending(self.k, cut.epoch, frame)
         engine.count_sending(len(cut.payload), len(delta))
         connection.in_use += 1
-        connection.send_down(len(cut.payload) + len(delta), lambda: receiver.receive(connection, cut, sending, delta))
+        informed = attempt.informed
+        connection.send_down(
+            len(cut.payload) + len(delta),
+            lambda: receiver.receive(connection, cut, sending, delta, informed=informed),
+        )
 
     # --- the other end ---
 
@@ -201,6 +206,9 @@ class OutputThread:
         if self.connection is None:
             return  # it went away since; its next attempt will ask itself
         attempt = self.attempt
+        if attempt.engine.sharing_depth == 0 and self.connection.receiver.serial < attempt.serial:
+            # Without determinants the epochs of a survivor aren't this attempt's: it is given all, and repeats some.
+            epoch = min(epoch, attempt.checkpoint)
         kept = attempt.in_flight.kept_since(self.channel, epoch)
         check(skip <= kept, f"{self.channel}: {skip} buffers are to be skipped, {kept} are there since epoch {epoch}")
         attempt.causal.register_consumer(self.channel, epoch)

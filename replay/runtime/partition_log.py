@@ -22,7 +22,13 @@ class Partition:
 
     def there_at(self, t_us: int) -> int:
         """How many records are there at that time."""
-        return min(self.records, int(t_us * self.rate_per_s / 1_000_000) + 1)
+        there = min(self.records, int(t_us * self.rate_per_s / 1_000_000) + 1)
+        # Only `arrival_us` decides: rounding must not let the two disagree.
+        while there > 0 and self.arrival_us(there - 1) > t_us:
+            there -= 1
+        while there < self.records and self.arrival_us(there) <= t_us:
+            there += 1
+        return there
 
     def record(self, offset: int) -> Record:
         """The record of that offset."""
