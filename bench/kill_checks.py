@@ -132,7 +132,9 @@ class Checks:
         from dashboard import store
 
         files = str(store.replay_path(replay.id) / "steps" / "*.parquet")
-        counted = duckdb.sql(f"SELECT count(*), count(DISTINCT step) FROM read_parquet('{files}')").fetchall()
+        with duckdb.connect() as lake:
+            question = f"SELECT count(*), count(DISTINCT step) FROM read_parquet('{files}')"
+            counted = lake.execute(question).fetchall()
         return counted == [(replay.steps, replay.steps)]
 
 

@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 
 import httpx
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 ROOT = Path(__file__).resolve().parent.parent
 GOAL_COLD_S = 10.0
@@ -51,7 +52,7 @@ class Visit:
         """The socket says when; then the page must show it."""
         cookie = "; ".join(f"{name}={value}" for name, value in self.client.cookies.items())
         address = f"{self.url.replace('http://', 'ws://')}/ws/jobs/{job}/"
-        with connect(address, additional_headers={"Cookie": cookie}, origin=self.url) as socket:  # type: ignore[arg-type]
+        with connect(address, additional_headers={"Cookie": cookie}, origin=Origin(self.url)) as socket:
             status = "queued"
             while status in ("uploading", "queued", "running"):
                 status = json.loads(socket.recv(timeout=WAIT_S))["status"]
