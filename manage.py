@@ -12,7 +12,12 @@ def main() -> None:
     choose_data_folder(sys.argv)
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    from dashboard.environment import SettingError
+
+    try:
+        execute_from_command_line(sys.argv)
+    except SettingError as wrong:
+        sys.exit(str(wrong))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,14 @@ class System:
         if "REDIS_URL" in self.environment and (self.worker is None or self.worker.poll() is not None):
             self.worker = self._start_worker()
 
+    def await_end(self, pid: int) -> None:
+        """Of a killed process; of those started here, until the kernel hands out their status: only then have all
+        their threads ended."""
+        for own in (self.server.process, self.worker):
+            if own is not None and own.pid == pid:
+                own.wait(10)
+        wait_until(lambda: all(one.pid != pid for one in processes_of(self.data)), "a killed process's end", 10)
+
     def end(self) -> None:
         if self.worker is not None and self.worker.poll() is None:
             self.worker.terminate()

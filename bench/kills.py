@@ -98,7 +98,7 @@ class Bench:
             os.kill(chosen.pid, signal.SIGKILL)
         except ProcessLookupError:
             return None
-        wait_until(lambda: chosen not in processes_of(self.system.data), "a killed process's end", 10)
+        self.system.await_end(chosen.pid)
         return kind
 
     def _settle(self) -> None:

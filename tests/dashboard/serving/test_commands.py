@@ -1,0 +1,160 @@
+"""Every command: what it prints last with --json, its exit status, and that it works with and without a server."""
+
+import json
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from bench.server_process import Ran, ServerProcess, processes_of, run_command
+from replay.bundle.containers import open_container
+from replay.bundle.reader import open_bundle
+
+pytestmark = pytest.mark.serial
+
+
+def last_object(ran: Ran) -> dict:
+    return json.loads(ran.out.splitlines()[-1])
+
+
+@pytest.mark.spark
+def test_without_a_server_commands_do_the_work_themselves(data: Path, recording: Path, tmp_path: Path) -> None:
+    ran = run_command(data, "ingest", str(recording), "--json")
+    assert ran.status == 0, ran.err
+    ingested = last_object(ran)
+    assert ingested.keys() == {"job", "status", "rejects"}
+    assert (ingested["status"], ingested["rejects"]) == ("ready", 0)
+    assert not list(processes_of(data))
+
+    again = last_object(run_command(data, "ingest", str(recording), "--json"))
+    assert again["job"] == ingested["job"]
+
+    ran = run_command(data, "replay", ingested["job"], "--json")
+    assert (ran.status, last_object(ran)["verdict"]) == (0, "identical"), ran.err
+    ran = run_command(data, "replay", ingested["job"], "--failure", "9")
+    assert ran.status == 1 and "no failure 9" in ran.err
+
+    out = tmp_path / "exported.zip"
+    ran = run_command(data, "export", ingested["job"], "--out", str(out), "--json")
+    assert ran.status == 0, ran.err
+    with open_bundle(out) as exported, open_bundle(recording) as original:
+        assert exported.content_id() == original.content_id() == last_object(ran)["content_id"]
+    with open_bundle(out) as exported, open_bundle(recording) as original:
+        assert {name: exported.members.read(name) for name in exported.members.names()} == {
+            name: original.members.read(name) for name in original.members.names()
+        }
+
+    listed = last_object(run_command(data, "jobs", "--json"))["jobs"]
+    assert [(job["job"], job["status"]) for job in listed] == [(ingested["job"], "ready")]
+    _backup_and_restore(data, tmp_path, ingested["job"])
+
+
+def _backup_and_restore(data: Path, tmp_path: Path, job: str) -> None:
+    """Into a new folder, where tables and replays are made anew by whoever asks for them."""
+    backup, restored = tmp_path / "backup.tar", tmp_path / "restored"
+    ran = run_command(data, "backup", "--out", str(backup), "--json")
+    assert (ran.status, last_object(ran)["jobs"]) == (0, 1), ran.err
+    assert run_command(data, "backup", "--out", str(backup)).status == 1
+    assert run_command(data, "restore", str(backup)).status == 1, "a folder with data was overwritten"
+
+    ran = run_command(restored, "restore", str(backup), "--json")
+    assert (ran.status, last_object(ran)["jobs"]) == (0, 1), ran.err
+    assert (restored / "secret-key").read_text() == (data / "secret-key").read_text()
+    ran = run_command(restored, "replay", job, "--json")
+    assert (ran.status, last_object(ran)["verdict"]) == (0, "identical"), ran.err
+    assert last_object(run_command(restored, "jobs", "--json"))["jobs"][0]["status"] == "ready"
+
+    cut = tmp_path / "cut.tar"
+    cut.write_bytes(backup.read_bytes()[: backup.stat().st_size // 2])
+    ran = run_command(tmp_path / "from-cut", "restore", str(cut))
+    assert ran.status == 1 and "Traceback" not in ran.err
+
+
+@pytest.mark.spark
+def test_with_a_server_commands_leave_the_work_to_it(data: Path, recording: Path) -> None:
+    with ServerProcess(data, "--no-demo") as server:
+        ran = run_command(data, "ingest", str(recording), "--json")
+        assert (ran.status, last_object(ran)["status"]) == (0, "ready"), ran.err
+        [driver] = [one for one in processes_of(data) if one.kind == "driver"]
+        assert server.process is not None and driver.parent == server.process.pid
+
+
+def test_a_bundle_at_a_path_is_replayed_without_a_data_folder(data: Path, recording: Path, tmp_path: Path) -> None:
+    junit = tmp_path / "verdicts.xml"
+    ran = run_command(data, "replay", str(recording), "--json")
+    assert (ran.status, last_object(ran)["verdict"]) == (0, "identical"), ran.err
+    ran = run_command(data, "replay", "--fail-on-divergence", str(recording), "--junit", str(junit), "--json")
+    assert ran.status == 0, ran.err
+    suite = ElementTree.parse(junit).getroot()[0]
+    assert suite.tag == "testsuite" and len(suite) == 1 and suite.get("failures") is None
+    assert not data.exists()
+
+
+def test_one_flipped_bit_of_a_buffer_is_a_verdict_that_is_not_good(data: Path, recording: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "flipped"
+    container = open_container(recording)
+    for name, _, stream in container.members():
+        path = bundle / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "wb") as file:
+            shutil.copyfileobj(stream, file)  # type: ignore[misc]
+    container.close()
+    victim = sorted(bundle.glob("tasks/map-1.0/0/sent-0/*.buf"))[0]
+    flipped = bytearray(victim.read_bytes())
+    flipped[len(flipped) // 2] ^= 0x10
+    victim.write_bytes(flipped)
+    junit = tmp_path / "verdicts.xml"
+    ran = run_command(
+        data, "replay", "--fail-on-divergence", str(bundle), str(recording), "--junit", str(junit), "--json"
+    )
+    assert ran.status == 3, ran.out + ran.err
+    said = last_object(ran)
+    assert said["verdict"] == "diverged"
+    assert "sent-0" in json.dumps(said["bundles"][str(bundle)])
+    suites = {suite.get("name"): suite for suite in ElementTree.parse(junit).getroot()}
+    assert suites[str(bundle)].get("failures") == "1" and suites[str(recording)].get("failures") is None
+
+
+def test_the_same_command_line_records_equal_bundles(data: Path, tmp_path: Path) -> None:
+    line = ["record", "pass-through", "--seed", "7", "--events", "800", "--kill", "map-1.0@200"]
+    for name in ("one.tar", "two"):
+        assert run_command(data, *line, "--out", str(tmp_path / name)).status == 0
+    with open_bundle(tmp_path / "one.tar") as one, open_bundle(tmp_path / "two") as two:
+        assert one.content_id() == two.content_id()
+    assert not data.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["record", "pass-through", "--kill", "nonsense", "--out", "x"], 2),
+        (["record"], 2),
+        (["record", "no-such-job", "--out", "x"], 1),
+        (["record", "pass-through", "--protocol", "optimistic", "--out", "x"], 2),
+        (["ingest", "/no/such/bundle"], 1),
+        (["ingest", "/no/such/bundle", "--follow"], 2),
+        (["ingest"], 2),
+        (["replay", "j_000000000000"], 1),
+        (["replay", "/no/such/bundle"], 1),
+        (["replay", "a", "b"], 2),
+        (["export", "j_000000000000", "--out", "x"], 1),
+        (["login-link", "admin"], 1),
+        (["restore", "/no/such/backup"], 1),
+        (["doctor", "--nonsense"], 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_done_is_one_sentence_and_a_status(data: Path, arguments: list[str], status: int) -> None:
+    ran = run_command(data, *arguments, "--json")
+    assert ran.status == status, ran.err
+    assert "Traceback" not in ran.err
+    if status == 1:
+        assert last_object(ran)["error"] in ran.err
+
+
+def test_the_doctor_finds_a_healthy_machine_and_makes_no_folder(data: Path) -> None:
+    ran = run_command(data, "doctor", "--json")
+    assert ran.status == 0, ran.out
+    assert {check["name"] for check in last_object(ran)["checks"]} >= {"python", "java", "database", "disk"}
+    assert not data.exists()

@@ -1,0 +1,108 @@
+"""Where one machine is outgrown: PostgreSQL and Redis by environment variables alone, with a worker of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bench.server_process import ROOT, ServerProcess, processes_of, run_command, wait_until
+
+SECRET_KEY = "a-test's-secret-of-more-than-fifty-different-characters-0123456789"
+pytestmark = pytest.mark.serial
+
+
+def manage(data: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    unset = ("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "CLONOSCOPE_MODE")
+    inherited = {name: value for name, value in os.environ.items() if name not in unset}
+    command = [sys.executable, "manage.py", *arguments]
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**inherited, "CLONOSCOPE_DATA": str(data), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"CLONOSCOPE_MODE": "production"}, {"DATABASE_URL": "postgresql://u@h/d"}, {"REDIS_URL": "redis://h/0"}],
+    ids=lambda environment: next(iter(environment)),
+)
+def test_production_does_not_start_without_a_secret_key(data: Path, environment: dict[str, str]) -> None:
+    ran = manage(data, "up", **environment)
+    assert ran.returncode != 0
+    assert "SECRET_KEY" in ran.stderr.splitlines()[-1]
+    assert not data.exists()
+
+
+def test_the_deployment_check_is_clean_in_production(data: Path) -> None:
+    ran = manage(data, "check", "--deploy", "--fail-level", "INFO", CLONOSCOPE_MODE="production", SECRET_KEY=SECRET_KEY)
+    assert ran.returncode == 0, ran.stderr
+    assert "no issues" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("DATABASE_URL", "mysql://h/d"), ("STORE_URI", "s3://bucket/store"), ("CLONOSCOPE_LEASE_S", "soon")],
+)
+def test_a_setting_that_cannot_be_meant_is_named(data: Path, name: str, value: str) -> None:
+    ran = manage(data, "jobs", **{name: value, "SECRET_KEY": SECRET_KEY})
+    assert ran.returncode == 1
+    assert name in ran.stderr and "Traceback" not in ran.stderr
+
+
+@pytest.fixture
+def production(postgres_url: str, redis_url: str) -> dict[str, str]:
+    return {
+        "DATABASE_URL": postgres_url,
+        "REDIS_URL": redis_url,
+        "SECRET_KEY": SECRET_KEY,
+        # The test speaks to the server without the proxy that would end TLS.
+        "CLONOSCOPE_TLS": "0",
+    }
+
+
+@pytest.fixture
+def worker(data: Path, production: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    data.mkdir()
+    environment = {**os.environ, **production, "CLONOSCOPE_DATA": str(data)}
+    command = [sys.executable, "-m", "celery", "-A", "dashboard", "worker", "--loglevel", "INFO"]
+    with open(data / "worker.log", "wb") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.services
+@pytest.mark.spark
+def test_a_worker_of_its_own_ingests_and_replays(
+    data: Path, production: dict[str, str], worker: subprocess.Popen[bytes], recording: Path
+) -> None:
+    with ServerProcess(data, environment=production) as server:
+        assert server.link == "", "a login link was printed in production mode"
+        health = httpx.get(server.address + "/healthz")
+        assert health.status_code == 200, health.text
+        assert not any(one.kind == "driver" for one in processes_of(data))
+        ran = run_command(data, "ingest", str(recording), "--json", environment=production)
+        assert ran.status == 0, ran.err + (data / "worker.log").read_text()
+        job = json.loads(ran.out.splitlines()[-1])["job"]
+        drivers = [one for one in processes_of(data) if one.kind == "driver"]
+        assert [one.parent for one in drivers] == [worker.pid]
+        ran = run_command(data, "replay", job, "--json", environment=production)
+        assert ran.status == 0, ran.err + (data / "worker.log").read_text()
+        assert json.loads(ran.out.splitlines()[-1])["verdict"] == "identical"
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(5) == 0
+        wait_until(lambda: {one.kind for one in processes_of(data)} == {"web"}, "the end of the worker's children", 5)
