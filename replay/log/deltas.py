@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from replay.errors import CorruptMember
+from replay.errors import CorruptMember, check
 from replay.model import MAIN, LogId, Manifest, output_of_thread, thread_of_output
 
 _HEADER = struct.Struct(">iq")
@@ -52,7 +53,9 @@ class LogIds:
 
     def __init__(self, ids: Mapping[LogId, WireId]):
         self._wire = dict(ids)
-        self._logs = {wire: log for log, wire in ids.items()}
+        counts = Counter(ids.values())
+        # A name that two logs share says nothing: it is as good as unknown.
+        self._logs = {wire: log for log, wire in ids.items() if counts[wire] == 1}
 
     @classmethod
     def of(cls, manifest: Manifest) -> LogIds:
@@ -65,8 +68,10 @@ class LogIds:
         return cls(ids)
 
     def wire(self, log: LogId) -> WireId:
-        """The log's name on the wire."""
-        return self._wire[log]
+        """The log's name on the wire, which must be its own."""
+        wire = self._wire[log]
+        check(wire in self._logs, f"{log} shares its name on the wire with another log")
+        return wire
 
     def log(self, wire: WireId) -> LogId | None:
         """The log of that name, if there is one."""
@@ -180,7 +185,7 @@ class _Reader:
     def log(self, wire: WireId, at: int) -> LogId:
         found = self.ids.log(wire)
         if found is None:
-            raise self.fault(at, f"the delta names {_words(wire)}, which the manifest does not list")
+            raise self.fault(at, f"the delta names {_words(wire)}, which the manifest does not give to one log")
         return found
 
     def flag(self) -> bool:

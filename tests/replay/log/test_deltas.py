@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replay.errors import CorruptMember
-from replay.log.deltas import DeltaEntry, LogIds, decode_extents, decode_message, encode_flat, encode_grouping
+from replay.errors import CorruptMember, InvariantError
+from replay.log.deltas import DeltaEntry, LogIds, WireId, decode_extents, decode_message, encode_flat, encode_grouping
 from replay.model import LogId
 from tests.replay.log.clonos import entries_of, ids_of, scenarios
 from tests.replay.log.graphs import graph
@@ -86,6 +86,14 @@ def test_what_was_written_is_read_back(layout, entries):
         assert DeltaEntry(one.log, one.epoch, one.offset, data[one.at : one.at + one.length]) in entries
 
 
+def test_a_name_that_two_logs_share_is_neither_written_nor_believed():
+    one, other, third = LogId("a.0", "out-0"), LogId("a.0", "out-256"), LogId("a.0", "main")
+    ids = LogIds({one: WireId(1, (0, 0), 0), other: WireId(1, (0, 0), 0), third: WireId(1)})
+    assert ids.log(WireId(1)) == third and ids.log(WireId(1, (0, 0), 0)) is None
+    with pytest.raises(InvariantError, match="shares its name on the wire"):
+        encode_flat([DeltaEntry(other, 0, 0, b"x")], ids)
+
+
 def key(entry):
     return entry.epoch, entry.log
 
@@ -147,6 +155,10 @@ BAD = {
     "header too large": (message(header=13), "the delta header claims 13 bytes"),
     "unknown task": (message(entry=struct.pack(">HBii", 9, 1, 0, 0)), "main log of task number 9, which the manifest"),
     "unknown output": (message(entry=struct.pack(">HBqqBii", 900, 0, 0, 0, 0, 0, 0)), "output 0 of partition"),
+    "a name of two logs": (
+        message(entry=struct.pack(">HBqqBii", 40000, 0, 0, 0, 5, 0, 0)),
+        "which the manifest does not give to one log",
+    ),
     "flag": (message(entry=struct.pack(">HBii", 900, 2, 0, 0)), "a flag of the delta header is 2"),
     "negative offset": (message(entry=MAIN_OF_C + struct.pack(">ii", -1, 0)), "claims offset -1"),
     "negative length": (message(entry=MAIN_OF_C + struct.pack(">ii", 0, -1)), "and -1 bytes"),
