@@ -52,14 +52,22 @@ def replay_folder(data: Path, replay: str) -> Path:
 def published_folder(data: Path, job: str) -> Path:
     """The folder of the version that is published now."""
     link = job_link(data, job)
+    target = None
+    while True:
+        before, target = target, _target(link, job)
+        folder = link.parent / target
+        if folder.is_dir():
+            return folder
+        # Between the two looks it may have been replaced by a newer version, and removed.
+        if target == before:
+            raise NotPublished(f"job {job} points to a version that is gone. Ingest the job anew.")
+
+
+def _target(link: Path, job: str) -> str:
     try:
-        target = os.readlink(link)
+        return os.readlink(link)
     except OSError as missing:
         raise NotPublished(f"job {job} is not in the lake. It may still be queued, or its ingest failed.") from missing
-    folder = link.parent / target
-    if not folder.is_dir():
-        raise NotPublished(f"job {job} points to a version that is gone. Ingest the job anew.")
-    return folder
 
 
 def publish(data: Path, staging: Path, job: str, work: str, attempt: int) -> Path:

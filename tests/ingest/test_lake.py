@@ -1,5 +1,6 @@
 """Files, publishing and reading of the lake, without Spark."""
 
+import os
 import random
 import threading
 from pathlib import Path
@@ -188,6 +189,20 @@ def test_many_threads_ask_while_versions_are_switched(tmp_path: Path):
     for thread in threads:
         thread.join()
     assert failed == []
+
+
+def test_a_switch_between_reading_the_link_and_looking_at_the_folder_goes_unnoticed(tmp_path: Path, monkeypatch):
+    published(tmp_path, "j_1", "w1", [("a", 1, "x.")])
+    readlink = os.readlink
+
+    def readlink_then_switch(path: Path) -> str:
+        monkeypatch.undo()
+        target = readlink(path)
+        published(tmp_path, "j_1", "w2", [("a", 2, "x.")])
+        return target
+
+    monkeypatch.setattr(os, "readlink", readlink_then_switch)
+    assert published_folder(tmp_path, "j_1").name.startswith("j_1.w2-")
 
 
 def test_a_query_ends_when_its_time_is_over_and_the_next_one_works(tmp_path: Path):
