@@ -36,6 +36,11 @@ class WhyLine:
     left_out: int
     effect: int | None
 
+    @property
+    def cause(self) -> int | None:
+        """The nearest step behind this one."""
+        return next((link.step for link in self.line[1:] if link.step is not None), None)
+
 
 def why_line(written: StepReader, job_id: str, step: int) -> WhyLine:
     found = why.chain(written, job_id, step, DEPTH)

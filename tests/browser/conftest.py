@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, sync_playwright
 
 from tests.browser.site import Site
 
@@ -22,8 +22,8 @@ FLAGS = (
     "--disable-sync",
     "--disable-quic",
 )
-WIDE = {"width": 1440, "height": 900}
-NARROW = {"width": 390, "height": 844}
+WIDE: ViewportSize = {"width": 1440, "height": 900}
+NARROW: ViewportSize = {"width": 390, "height": 844}
 # Says a violation out loud in the console, where the visitor listens.
 WATCH_POLICY = """
 document.addEventListener("securitypolicyviolation", (event) =>

@@ -72,7 +72,7 @@
         if (colour[3]) layers.push(colour);
         if (colour[3] === 1) break;
       }
-      return layers.reduceRight((under, layer) => over(layer, under), parse(getComputedStyle(document.body).backgroundColor));
+      return layers.reduceRight((under, layer) => over(layer, under), [255, 255, 255, 1]);
     };
     const wrong = [];
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);

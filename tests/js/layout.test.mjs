@@ -1,0 +1,149 @@
+// Geometry: where vertices, tasks, bands, stairs and cells stand.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { layersOf, layoutGraph } from "../../static/js/layout/graph.js";
+import { heldAt, stairs } from "../../static/js/layout/holdings.js";
+import { layoutStrip, placeOf, stepAt } from "../../static/js/layout/strip.js";
+import { layoutTimeline, tickLabel, ticksOf } from "../../static/js/layout/timeline.js";
+
+const tasksOf = (vertex, parallelism) => Array.from({ length: parallelism }, (_, n) => `${vertex}.${n}`);
+
+function diamond(parallelism = 3) {
+  const vertices = ["persons", "auctions", "join", "sink"].map((id) => ({ id, kind: "operator", tasks: tasksOf(id, parallelism) }));
+  const edges = [["persons", "join"], ["auctions", "join"], ["join", "sink"], ["persons", "sink"]].map(([from, to]) => ({ from, to, ship: "hash" }));
+  const channels = edges.flatMap(({ from, to }) =>
+    tasksOf(from, parallelism).flatMap((source) =>
+      tasksOf(to, parallelism).map((target) => ({ id: `${source}>${target}`, from: source, to: target, fromVertex: from, toVertex: to })),
+    ),
+  );
+  return { vertices, edges, channels };
+}
+
+const overlap = (one, other) =>
+  one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
+
+test("every edge leads to a later layer", () => {
+  const { vertices, edges } = diamond();
+  const layers = layersOf(vertices, edges);
+  assert.deepEqual(layers, [["persons", "auctions"], ["join"], ["sink"]]);
+});
+
+for (const [name, opened, widthPx] of [["closed", [], 900], ["opened", ["join", "sink"], 900], ["on a phone", ["join"], 340]]) {
+  test(`no two vertices overlap, and tasks stand inside theirs: ${name}`, () => {
+    const { nodes, width, height } = layoutGraph(diamond(5), { widthPx, opened: new Set(opened) });
+    for (const [place, node] of nodes.entries()) {
+      for (const other of nodes.slice(place + 1)) assert.ok(!overlap(node, other), `${node.id} and ${other.id}`);
+      assert.ok(node.x >= 0 && node.y >= 0 && node.x + node.width <= width + 0.01 && node.y + node.height <= height + 0.01, node.id);
+      for (const task of node.tasks) {
+        assert.ok(task.x >= node.x && task.x + task.width <= node.x + node.width, task.id);
+        assert.ok(task.y >= node.y && task.y + task.height <= node.y + node.height, task.id);
+      }
+    }
+  });
+}
+
+test("closed vertices are joined by one link, opened ones by one per channel", () => {
+  const closed = layoutGraph(diamond(3), { widthPx: 900 });
+  assert.equal(closed.links.length, 4);
+  assert.ok(closed.links.every((link) => link.bundled));
+  const opened = layoutGraph(diamond(3), { widthPx: 900, opened: new Set(["sink"]) });
+  assert.equal(opened.links.filter((link) => link.edge.to === "sink").length, 18);
+});
+
+test("tasks past what a card can show are counted, not dropped silently", () => {
+  const { nodes } = layoutGraph(diamond(50), { widthPx: 900 });
+  for (const node of nodes) assert.equal(node.tasks.length + node.hidden, 50);
+  assert.equal(nodes[0].hidden, 14);
+});
+
+test("a narrow page lays the graph downwards", () => {
+  const { downward, width } = layoutGraph(diamond(2), { widthPx: 350 });
+  assert.ok(downward);
+  assert.ok(width <= 350);
+});
+
+test("a job without edges still has a place for every vertex", () => {
+  const alone = { vertices: [{ id: "only", kind: "source", tasks: ["only.0"] }], edges: [], channels: [] };
+  const { nodes, links } = layoutGraph(alone, { widthPx: 400 });
+  assert.equal(nodes.length, 1);
+  assert.deepEqual(links, []);
+});
+
+const growth = [[10, 100], [20, 250], [20, 300], [90, 400]].map(([tUs, upto]) => ({ tUs, upto }));
+
+test("what was held at a moment is the last growth up to it", () => {
+  assert.equal(heldAt(growth, 9), undefined);
+  assert.equal(heldAt(growth, 10).upto, 100);
+  assert.equal(heldAt(growth, 20).upto, 300);
+  assert.equal(heldAt(growth, 89).upto, 300);
+  assert.equal(heldAt(growth, 1e9).upto, 400);
+  assert.equal(heldAt([], 5), undefined);
+});
+
+test("stairs begin at nothing, never go down and end at what was held", () => {
+  const points = stairs(growth, { startUs: 0, endUs: 100, total: 400, widthPx: 200, heightPx: 20 });
+  assert.deepEqual(points[0], [0, 20]);
+  assert.deepEqual(points.at(-1), [200, 0]);
+  for (let place = 1; place < points.length; place += 1) {
+    assert.ok(points[place][0] >= points[place - 1][0]);
+    assert.ok(points[place][1] <= points[place - 1][1]);
+  }
+});
+
+test("stairs of very many growths need no more points than pixels show", () => {
+  const many = Array.from({ length: 50_000 }, (_, n) => ({ tUs: n, upto: n }));
+  const points = stairs(many, { startUs: 0, endUs: 50_000, total: 50_000, widthPx: 100, heightPx: 20 });
+  assert.ok(points.length <= 4 * 100 + 4, points.length);
+});
+
+const lanes = [{ groups: ["a"] }, { groups: ["b", "c"] }];
+
+test("the strip counts every step once, in whole pixels, and never has more cells than pixels in a lane", () => {
+  const bins = Array.from({ length: 720 }, (_, bin) => [{ bin, group: "a", steps: 3 }, { bin, group: bin % 2 ? "b" : "c", steps: 2 }]).flat();
+  const cells = layoutStrip(bins, { steps: 3600, binCount: 720, widthPx: 290, lanes, laneHeightPx: 11 });
+  assert.equal(cells.reduce((sum, cell) => sum + cell.steps, 0), 3600);
+  for (const lane of [0, 1]) {
+    const its = cells.filter((cell) => cell.lane === lane).sort((one, other) => one.x - other.x);
+    assert.ok(its.length <= 290);
+    for (const cell of its) assert.ok(Number.isInteger(cell.x) && Number.isInteger(cell.width) && cell.share > 0 && cell.share <= 1);
+    for (let place = 1; place < its.length; place += 1) assert.ok(its[place].x >= its[place - 1].x + its[place - 1].width);
+  }
+});
+
+test("a place on the strip and a step's mark are each other's inverse", () => {
+  for (const [steps, widthPx] of [[7, 700], [3419, 1280], [61_034, 960]]) {
+    for (const step of [0, 1, Math.floor(steps / 2), steps - 1]) assert.equal(stepAt(placeOf(step, { steps, widthPx }), { steps, widthPx }), step);
+  }
+  assert.equal(stepAt(-40, { steps: 10, widthPx: 100 }), 0);
+  assert.equal(stepAt(4000, { steps: 10, widthPx: 100 }), 9);
+});
+
+const job = {
+  durationUs: 6_000_000,
+  epochs: [{ epoch: 0, startUs: 0, endUs: 1e6 }, { epoch: 1, startUs: 1e6, endUs: 6e6 }],
+  checkpoints: [{ checkpoint: 1, triggeredUs: 0.9e6, completedUs: 1e6 }, { checkpoint: 2, triggeredUs: 5e6, abortedUs: 5.5e6 }],
+  failures: [{ failure: 0, task: "map.0", failedUs: 3e6, runningUs: 3.1e6 }, { failure: 1, task: "map.1", failedUs: 4e6, runningUs: null }],
+  lanes: [{ task: "map.0", spans: [{ state: "Running", attempt: 0, startUs: 0, endUs: 3e6 }, { state: "Failed", attempt: 0, startUs: 3e6, endUs: 3e6 + 10 }] }],
+  curves: [{ name: "throughput", unit: "records/s", points: [{ tUs: 0, value: 5 }, { tUs: 6e6, value: 10 }] }, { name: "flat", unit: "us", points: [{ tUs: 0, value: 0 }, { tUs: 1, value: 0 }] }],
+};
+
+test("the timeline keeps everything within its width, and the shortest span visible", () => {
+  const placed = layoutTimeline(job, { widthPx: 1000 });
+  assert.equal(placed.epochs[1].x, placed.x(1e6));
+  for (const span of placed.lanes[0].spans) assert.ok(span.width >= 1 && span.x + span.width <= 1001.5);
+  assert.equal(placed.failures[1].end, placed.failures[1].x);
+  assert.equal(Math.round(placed.checkpoints[1].x), Math.round((5.5 / 6) * 1000));
+  for (const [, y] of placed.curves.flatMap((curve) => curve.places)) assert.ok(Number.isFinite(y));
+  assert.ok(placed.bottom < placed.height);
+});
+
+test("ticks are round, far enough apart and speak one unit", () => {
+  for (const durationUs of [37_200, 6_019_000, 75_000_000, 3_600_000_000]) {
+    const ticks = ticksOf(durationUs, 900);
+    assert.ok(ticks.length >= 2 && ticks.length <= 11, `${durationUs}: ${ticks.length}`);
+    assert.ok(ticks.at(-1) <= durationUs);
+  }
+  assert.deepEqual([0, 500_000, 1_500_000].map((tUs) => tickLabel(tUs, 6_019_000)), ["0", "0.5 s", "1.5 s"]);
+  assert.deepEqual(ticksOf(0, 900), [0]);
+});

@@ -1,0 +1,98 @@
+// The page's state: the cursor in the address, keys, steps at hand, uploads, waiting.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { backoffMs } from "../../static/js/state/backoff.js";
+import { addressWith, clampStep, numberIn, stepAsked } from "../../static/js/state/cursor.js";
+import { bindingFor } from "../../static/js/state/keys.js";
+import { StepCache } from "../../static/js/state/steps.js";
+import { after, isOver, waiting } from "../../static/js/state/uploads.js";
+
+const page = "http://127.0.0.1:8000/replays/r_1/?step=41&prefix=by";
+
+test("the address holds the step, and changing it keeps what else stands there", () => {
+  assert.equal(numberIn(page, "step"), 41);
+  assert.equal(addressWith(page, { step: 42 }), "/replays/r_1/?step=42&prefix=by");
+  assert.equal(addressWith(page, { prefix: "" }), "/replays/r_1/?step=41");
+  assert.equal(addressWith(page, { step: undefined, prefix: undefined }), "/replays/r_1/");
+});
+
+test("a bent link counts as none", () => {
+  for (const text of ["", "-3", "1e9", "0x10", "1.5", "9".repeat(40)]) assert.equal(numberIn(`${page.split("?")[0]}?step=${text}`, "step"), undefined, text);
+});
+
+test("what a person types as a step", () => {
+  assert.equal(stepAsked("8,412", 0, 61_034), 8412);
+  assert.equal(stepAsked(" +10 ", 50, 100), 60);
+  assert.equal(stepAsked("-10", 5, 100), 0);
+  assert.equal(stepAsked("999999", 5, 100), 100);
+  for (const text of ["", "ten", "1.5", "+", "--3"]) assert.equal(stepAsked(text, 5, 100), undefined, text);
+  assert.equal(clampStep(-1, -1), 0);
+});
+
+const bindings = [{ keys: ["n", "→"], what: "step" }, { keys: ["N"], what: "back" }, { keys: ["Home"], what: "first" }, { keys: ["Escape"], what: "close" }];
+const press = (key, more = {}) => bindingFor({ key, target: { tagName: "BODY" }, ...more }, bindings)?.what;
+
+test("keys lead to what they do, and upper case is another key", () => {
+  assert.deepEqual(["n", "N", "ArrowRight", "Home", "q"].map((key) => press(key)), ["step", "back", "step", "first", undefined]);
+});
+
+test("combinations and typing belong to the browser and the field", () => {
+  for (const held of ["ctrlKey", "altKey", "metaKey", "isComposing"]) assert.equal(press("n", { [held]: true }), undefined, held);
+  for (const target of [{ tagName: "INPUT", type: "text" }, { tagName: "TEXTAREA" }, { tagName: "SELECT" }, { tagName: "DIV", isContentEditable: true }]) {
+    assert.equal(press("n", { target }), undefined, target.tagName);
+  }
+  assert.equal(press("Escape", { target: { tagName: "INPUT", type: "text" } }), "close");
+  assert.equal(press("n", { target: { tagName: "INPUT", type: "checkbox" } }), "step");
+  assert.equal(press("ArrowRight", { target: { tagName: "INPUT", type: "range" } }), undefined);
+  assert.equal(press("Home", { target: { tagName: "BUTTON" } }), "first");
+});
+
+const rowsFrom = (from, count) => Array.from({ length: count }, (_, n) => ({ step: from + n }));
+
+test("steps are found again, asked for by block, and the one ahead as well", () => {
+  const cache = new StepCache({ blockSteps: 100, mostBlocks: 3 });
+  assert.deepEqual(cache.wanted(250, 1, 999), [{ from: 200, to: 300 }, { from: 300, to: 400 }]);
+  cache.put(200, rowsFrom(200, 100));
+  assert.equal(cache.at(250).step, 250);
+  assert.equal(cache.at(199), undefined);
+  assert.deepEqual(cache.wanted(250, -1, 999), [{ from: 100, to: 200 }]);
+  assert.deepEqual(cache.wanted(950, 1, 999), [{ from: 900, to: 1000 }]);
+});
+
+test("the block at the end of a growing replay is asked for again", () => {
+  const cache = new StepCache({ blockSteps: 100 });
+  cache.put(0, rowsFrom(0, 40));
+  assert.deepEqual(cache.wanted(10, 1, 39), []);
+  assert.deepEqual(cache.wanted(10, 1, 80), [{ from: 0, to: 81 }]);
+});
+
+test("the least recently used block is forgotten", () => {
+  const cache = new StepCache({ blockSteps: 10, mostBlocks: 2 });
+  cache.put(0, rowsFrom(0, 10));
+  cache.put(10, rowsFrom(10, 10));
+  assert.ok(cache.at(5));
+  cache.put(20, rowsFrom(20, 10));
+  assert.ok(cache.at(5));
+  assert.equal(cache.at(15), undefined);
+});
+
+test("waiting doubles up to its cap and never ends in zero", () => {
+  const waits = [0, 1, 2, 10, 100].map((tries) => backoffMs(tries, { jitter: 1 }));
+  assert.deepEqual(waits, [250, 500, 1000, 15_000, 15_000]);
+  assert.ok(backoffMs(0, { jitter: 0 }) > 0);
+});
+
+test("an upload tells every stage in words, a break and a refusal among them", () => {
+  let view = waiting("a.zip", 2048);
+  const texts = [view.text];
+  for (const event of [{ type: "began" }, { type: "progressed", sent: 1024 }, { type: "interrupted" }, { type: "sent" }, { type: "accepted", job: "j_1", repeated: true }]) {
+    assert.equal(isOver(view), false);
+    view = after(view, event);
+    texts.push(view.text);
+  }
+  assert.deepEqual(texts, ["waiting for its turn", "0 B of 2 KiB", "1 KiB of 2 KiB", "the connection broke at 1 KiB; trying again", "checking its shape", "is already here"]);
+  assert.ok(isOver(view));
+  assert.equal(after(waiting("b", 1), { type: "refused", why: "Not a bundle." }).text, "Not a bundle.");
+  assert.throws(() => after(view, { type: "unheard of" }), /unheard of/);
+});
