@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.models import User
@@ -27,6 +28,7 @@ class Login(LoginView):
 
     template_name = "people/login.html"
     redirect_authenticated_user = True
+    extra_context = {"embedded": settings.EMBEDDED}
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         name, address = request.POST.get("username", ""), request.META.get("REMOTE_ADDR", "")

@@ -11,4 +11,4 @@ from ingest.lake.readers import Lake, open_lake
 
 @lru_cache(maxsize=1)
 def lake() -> Lake:
-    return open_lake(settings.DATA)
+    return open_lake(settings.LAKE_ROOT)

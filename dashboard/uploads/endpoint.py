@@ -54,12 +54,10 @@ class UploadsAhead:
         most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         announced = header(scope, b"content-length")
         held: list[Message] = []
-        if announced:
-            too_large = not announced.isdigit() or int(announced) > most
-        elif header(scope, b"transfer-encoding"):
+        if header(scope, b"transfer-encoding"):
             too_large = await _hold(receive, held, most)
         else:
-            too_large = False
+            too_large = bool(announced) and (not announced.isdecimal() or int(announced) > most)
         if too_large:
             problem = Problem(413, f"The body of such a request may have {most} bytes. Bundles go to {JOBS_PATH}.")
             await refuse(receive, send, answer_of(problem), waits_for_us=bool(header(scope, b"expect")))
@@ -77,7 +75,7 @@ class _Upload:
     def __init__(self, django: App, scope: Scope, receive: Receive, send: Send) -> None:
         announced = header(scope, b"content-length")
         self._passage = Passage(
-            announced_bytes=int(announced) if announced.isdigit() else None,
+            announced_bytes=int(announced) if announced.isdecimal() else None,
             content_type=header(scope, b"content-type").partition(";")[0].strip().lower(),
         )
         self._scope = {**scope, SCOPE_KEY: self._passage}
