@@ -102,10 +102,11 @@ class Answers:
             length = len(copy.data) if copy else 0
             if task == of and upto <= length:
                 continue
-            if not any(True for _ in self.holders_of(of).growths) and not self._has_deltas(of):
+            lacking = self._lacking_deltas(of)
+            if lacking:
                 raise Missing(
-                    f"The recording lacks the deltas that carried the logs of {of} (no .dlt and .rcv members "
-                    f"downstream), so what {answer.get('at')} returned can't be told byte by byte.",
+                    f"The recording lacks the deltas that carried the logs of {of} (no {lacking}), so what "
+                    f"{answer.get('at')} returned can't be told byte by byte.",
                     holder=answer.get("at"),
                 )
             raise DivergenceFound(
@@ -120,11 +121,15 @@ class Answers:
                 logged=f"{length} bytes",
             )
 
-    def _has_deltas(self, of: str) -> bool:
-        graph = self.source.graph
-        names = self.source.members.names("tasks/")
-        below = graph.all_downstream(of)
-        return any(name.endswith(".rcv") and name.split("/")[1] in below for name in names)
+    def _lacking_deltas(self, of: str) -> str:
+        """Which of the members that a delta leaves on its way are not there at all."""
+        below = self.source.graph.all_downstream(of)
+        names = list(self.source.members.names("tasks/"))
+        if not any(name.endswith(".dlt") and name.split("/")[1] == of for name in names):
+            return f".dlt members under tasks/{of}/"
+        if not any(name.endswith(".rcv") and name.split("/")[1] in below for name in names):
+            return f".rcv members of the tasks below {of}"
+        return ""
 
 
 @dataclass(slots=True)

@@ -69,7 +69,11 @@ class Execution:
         self.watcher = watcher
         self.shape = source.graph.task(plan.task)
         self.log = Reappended(plan.task, plan.logs, plan.where)
-        self.inputs = [ChannelTakes(source, plan.task, i, plan.take_from) for i in range(len(self.shape.inputs))]
+        seqs = (plan.state or {}).get("inputs", {})
+        self.inputs = [
+            ChannelTakes(source, plan.task, i, plan.take_from, int(seqs.get(channel, 0)))
+            for i, channel in enumerate(self.shape.inputs)
+        ]
         self.pending: list[deque[Built]] = [
             built_buffers(plan.logs, thread_of_output(k), plan.where) for k in range(len(self.shape.outputs))
         ]

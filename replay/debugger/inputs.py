@@ -63,11 +63,13 @@ class Payloads:
 class ChannelTakes:
     """The takes of one input: an attempt's own, then what earlier attempts had taken beyond them."""
 
-    def __init__(self, source: RecordingSource, task: TaskId, i: int, attempts: Iterable[int]):
+    def __init__(self, source: RecordingSource, task: TaskId, i: int, attempts: Iterable[int], first_seq: int = 0):
+        """`first_seq`: where the restored snapshot left off; what is before it is in the state already."""
         channel = source.graph.channel(source.graph.task(task).inputs[i])
         self.channel = channel
         self._takes = self._follow(source, task, i, tuple(attempts), Payloads(source, channel))
         self._head: Taken | None = None
+        self._first_seq = first_seq
 
     def head(self) -> Taken | None:
         """The next take, left where it is."""
@@ -83,7 +85,7 @@ class ChannelTakes:
     def _follow(
         self, source: RecordingSource, task: TaskId, i: int, attempts: tuple[int, ...], payloads: Payloads
     ) -> Iterator[Taken]:
-        beyond = upto = -1
+        beyond = upto = self._first_seq - 1
         for attempt in attempts:
             for path, offset, receipt in placed_receipts(source, task, attempt, i):
                 if not receipt.taken or receipt.seq <= beyond:

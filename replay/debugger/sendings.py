@@ -56,6 +56,7 @@ class _Sendings:
         # What the current registration of the receiver was sent: (log, epoch) to offset.
         self.known: dict[tuple[LogId, int], int] = {}
         self.recorded: dict[LogId, bool] = {}
+        self.attempts: dict[TaskId, tuple[int, ...]] = {}
         self.requests_us = self._requests_us(story) if story.records_states else None
         self.replaying = False
 
@@ -124,7 +125,7 @@ class _Sendings:
                 f"been sent {known} bytes",
             )
         data = frame.delta[extent.at : extent.at + extent.length]
-        attempts = (self.attempt,) if extent.log.task == self.task else tuple(self.source.attempts(extent.log.task))
+        attempts = self._attempts_of(extent.log.task)
         copies = [
             self.source.log_bytes(extent.log.task, one, extent.log.thread, extent.epoch)[
                 extent.offset : extent.offset + extent.length
@@ -148,6 +149,12 @@ class _Sendings:
             asked=longest.hex()[:64],
             logged=data.hex()[:64],
         )
+
+    def _attempts_of(self, task: TaskId) -> tuple[int, ...]:
+        """Whose logs the bytes may be of: the sender's own attempt, or any attempt of a task above it."""
+        if task not in self.attempts:
+            self.attempts[task] = (self.attempt,) if task == self.task else tuple(self.source.attempts(task))
+        return self.attempts[task]
 
     def _is_recorded(self, log: LogId, attempts: Iterable[int]) -> bool:
         if log not in self.recorded:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice, takewhile
 from typing import Any, BinaryIO
 
 from replay.bundle.reader import Bundle
@@ -18,9 +20,11 @@ class MemoryMembers:
 
     def __init__(self, members: dict[str, bytes]) -> None:
         self.members = dict(sorted(members.items()))
+        self._names = list(self.members)
 
     def names(self, prefix: str = "") -> Iterator[str]:
-        return (name for name in self.members if name.startswith(prefix))
+        following = islice(self._names, bisect_left(self._names, prefix), None)
+        return takewhile(lambda name: name.startswith(prefix), following)
 
     def __contains__(self, name: object) -> bool:
         return name in self.members

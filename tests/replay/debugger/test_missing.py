@@ -1,0 +1,92 @@
+"""What a recording lacks is named, the verdict is unknown, and what can be walked is walked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from replay.debugger.replay import replay
+from replay.errors import ReplayError
+from tests.replay.debugger.recordings import one_failure
+from tests.replay.debugger.worlds import Kept, MemoryMembers, bundle_of
+
+
+def without(*parts: str) -> MemoryMembers:
+    return one_failure().without(*parts)
+
+
+@pytest.mark.parametrize(
+    "members, lacks",
+    [
+        (without("source.0/0/sent-", "source.1/0/sent-"), "source.0"),
+        (without("map-1.0/0/state/", "map-1.0/1/state/"), "snapshot of checkpoint 1"),
+        (without("map-1.0/0/main/", "map-1.0/0/out-0/"), "map-1.0/0/"),
+        (without("map-1.0/0/sent-", "map-1.0/1/sent-"), "map-1.0"),
+        (without(".rcv", ".dlt"), ".dlt"),
+    ],
+    ids=["inputs", "snapshot", "logs", "outputs", "deltas"],
+)
+def test_what_is_missing_is_named(members: MemoryMembers, lacks: str) -> None:
+    kept = Kept()
+    outcome = replay(bundle_of(members), failure=0, sink=kept)
+    assert (outcome.verdict, outcome.exit_status) == ("unknown", 3), outcome.sentence
+    assert lacks in outcome.sentence and "lacks" in outcome.sentence
+    assert {row.state for row in kept.rows} >= {"Standby", "WaitingConnections", "WaitingDeterminants"}
+    assert kept.rows[-1].kind == "finish" and kept.rows[-1].text == outcome.sentence
+
+
+def with_operator(name: str) -> MemoryMembers:
+    members = one_failure()
+    manifest = json.loads(members.members["job.json"])
+    for vertex in manifest["vertices"]:
+        vertex["operator"] = name
+    return members.with_("job.json", json.dumps(manifest).encode())
+
+
+@pytest.mark.parametrize(
+    "members", [with_operator("somebody.jobs:Theirs"), without("source.0/0/sent-", "source.1/0/sent-")]
+)
+def test_without_operator_or_inputs_state_machine_and_determinants_are_walked(members: MemoryMembers) -> None:
+    kept = Kept()
+    outcome = replay(bundle_of(members), failure=0, sink=kept)
+    assert outcome.verdict == "unknown"
+    assert [row.state for row in kept.rows if row.kind == "transition"][-1] == "Running"
+    whole = replay(bundle_of(one_failure()), failure=0, sink=(identical := Kept()))
+    assert whole.verdict == "identical"
+    logged = [(row.log, row.log_offset) for row in identical.rows if row.kind in ("take-determinant", "fire-async")]
+    walked = [(row.log, row.log_offset) for row in kept.rows if row.kind in ("take-determinant", "fire-async")]
+    assert sorted(walked, key=str) == sorted(logged, key=str), "every returned determinant, once"
+
+
+def test_an_operator_from_a_recording_is_never_imported() -> None:
+    outcome = replay(bundle_of(with_operator("os:system")), failure=0)
+    assert outcome.verdict == "unknown" and "os:system" in outcome.sentence
+
+
+@pytest.mark.parametrize(
+    "asked, why",
+    [
+        ({"task": "nobody.0"}, "no task nobody.0"),
+        ({"failure": 7}, "no failure 7"),
+        ({"task": "sink.0"}, "sink.0 never failed"),
+        ({"task": "sink.0", "failure": 0}, "failure 0 is of map-1.0 and not of sink.0"),
+        ({"task": "map-1.0", "attempt": 9}, "no attempt 9"),
+        ({"attempt": 0}, "no task"),
+    ],
+)
+def test_what_was_asked_for_and_is_not_there_is_said(asked: dict[str, object], why: str) -> None:
+    with pytest.raises(ReplayError, match=why):
+        replay(bundle_of(one_failure()), **asked)  # type: ignore[arg-type]
+
+
+def test_a_recording_without_events_has_no_failure_to_replay() -> None:
+    with pytest.raises(ReplayError, match="nothing failed in this recording"):
+        replay(bundle_of(without("events.ndjson")))
+
+
+def test_at_sharing_depth_zero_the_new_execution_is_free() -> None:
+    outcome = replay(bundle_of(one_failure(sharing_depth=0)), failure=0)
+    assert (outcome.verdict, outcome.exit_status) == ("free", 0)
+    again = replay(bundle_of(one_failure(sharing_depth=0)), task="map-1.0", attempt=0)
+    assert again.verdict == "unknown" and "at sharing depth 0 nothing is logged" in again.sentence
