@@ -119,10 +119,14 @@ class Checks:
         from django.conf import settings
 
         from ingest.lake.readers import Lake
+        from ingest.launch import IngestError
 
         tables = ("determinants", "buffers", "sendings", "deltas", "events")
         lake = Lake(settings.LAKE_ROOT)
-        found = Counter({table: lake.job(job.id).rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables})
+        try:
+            found = Counter({table: lake.job(job.id).rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables})
+        except IngestError as missing:
+            return str(missing)
         expected = self.rows_of_content.setdefault(job.content_id, found)
         return "" if found == expected and found["determinants"] else f"rows {dict(found)}, expected {dict(expected)}"
 

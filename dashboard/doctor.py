@@ -57,7 +57,7 @@ def _java() -> Finding:
     from ingest.launch import find_java
 
     java = find_java()
-    return Finding("java", True, f"{java.version} in {java.home}")
+    return Finding("java", True, f"{java.version} in {java.home}; Spark runs on {settings.SPARK_MASTER}")
 
 
 def _data() -> Finding:

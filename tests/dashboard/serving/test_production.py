@@ -61,8 +61,10 @@ def test_a_setting_that_cannot_be_meant_is_named(data: Path, name: str, value: s
 
 
 @pytest.fixture
-def production(postgres_url: str, redis_url: str) -> dict[str, str]:
+def production(tmp_path: Path, postgres_url: str, redis_url: str) -> dict[str, str]:
     return {
+        "STORE_URI": str(tmp_path / "shared" / "store"),
+        "LAKE_URI": f"file://{tmp_path}/shared",
         "DATABASE_URL": postgres_url,
         "REDIS_URL": redis_url,
         "SECRET_KEY": SECRET_KEY,
@@ -88,7 +90,7 @@ def worker(data: Path, production: dict[str, str]) -> Iterator[subprocess.Popen[
 @pytest.mark.services
 @pytest.mark.spark
 def test_a_worker_of_its_own_ingests_and_replays(
-    data: Path, production: dict[str, str], worker: subprocess.Popen[bytes], recording: Path
+    data: Path, tmp_path: Path, production: dict[str, str], worker: subprocess.Popen[bytes], recording: Path
 ) -> None:
     with ServerProcess(data, environment=production) as server:
         assert server.link == "", "a login link was printed in production mode"
@@ -103,6 +105,7 @@ def test_a_worker_of_its_own_ingests_and_replays(
         ran = run_command(data, "replay", job, "--json", environment=production)
         assert ran.status == 0, ran.err + (data / "worker.log").read_text()
         assert json.loads(ran.out.splitlines()[-1])["verdict"] == "identical"
+        assert (tmp_path / "shared" / "lake" / job).is_symlink() and not (data / "lake").exists()
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(5) == 0
         wait_until(lambda: {one.kind for one in processes_of(data)} == {"web"}, "the end of the worker's children", 5)
