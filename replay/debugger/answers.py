@@ -81,7 +81,13 @@ class Answers:
 
     def _merged(self, answer: Event) -> Logs:
         """A holder's own copy, and what it had been answered itself if it was a relay."""
-        holder, attempt, of = str(answer.get("at")), int(answer.get("attempt", 0)), str(answer.get("of"))
+        holder, attempt, of = str(answer.get("at")), answer.get("attempt"), str(answer.get("of"))
+        if not isinstance(attempt, int) or of not in self.source.graph:
+            raise DivergenceFound(
+                f"Event {answer.get('n')} does not say which attempt of {holder} answered for which task.",
+                event=answer.get("n"),
+                member="events.ndjson",
+            )
         own = self.holders_of(of).held_at(TaskId(holder), attempt, int(answer["t_us"]))
         parts = [copy for copy in own if copy.data]
         for event in self.story.of_attempt.get((holder, attempt), ()):

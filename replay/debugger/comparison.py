@@ -180,7 +180,7 @@ class Comparison:
     def wrote(self, record: Record) -> None:
         """A sink's write must be the one that the outside world accepted."""
         line = next(self._sink, None)
-        if line is None or "record" not in line:
+        if line is None or not isinstance(line.get("record"), list):
             return
         made = [record.key, record.timestamp, record.value]
         if json_bytes(line["record"][:3]) != json_bytes(made):

@@ -207,8 +207,8 @@ class _OutputCheck:
         if checkpoint == 0:
             return 0
         state = snapshot_of(self.source, self.task, checkpoint, self.attempt)
-        outputs = state.get("outputs", {}) if state else {}
-        first = outputs.get(self.channel.id)
+        outputs = state.get("outputs") if state else None
+        first = outputs.get(self.channel.id) if isinstance(outputs, Mapping) else None
         return first if isinstance(first, int) else None
 
     def _held_back_count(self) -> int | None:

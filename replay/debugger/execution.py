@@ -69,9 +69,8 @@ class Execution:
         self.watcher = watcher
         self.shape = source.graph.task(plan.task)
         self.log = Reappended(plan.task, plan.logs, plan.where)
-        seqs = (plan.state or {}).get("inputs", {})
         self.inputs = [
-            ChannelTakes(source, plan.task, i, plan.take_from, int(seqs.get(channel, 0)))
+            ChannelTakes(source, plan.task, i, plan.take_from, _number(plan.state, "inputs", channel))
             for i, channel in enumerate(self.shape.inputs)
         ]
         self.pending: list[deque[Built]] = [
@@ -80,17 +79,32 @@ class Execution:
         self._records = None if self.shape.inputs else self._partition()
         self._last: Taken | None = None
         self._senders: dict[int, int] = {}
-        self.body = TaskBody(
-            source.graph,
-            plan.task,
-            operator,
-            driver=self,
-            wall=self,
-            append=self._append,
-            checkpoint=plan.checkpoint,
-            state=plan.state,
-            main_logs=dict(plan.logs.get(MAIN, {})),
-        )
+        self.body = self._body(operator)
+
+    def _body(self, operator: Operator) -> TaskBody:
+        """An edge: a snapshot from a recording may be anything, and so may what the operator makes of it."""
+        plan = self.plan
+        try:
+            return TaskBody(
+                self.source.graph,
+                plan.task,
+                operator,
+                driver=self,
+                wall=self,
+                append=self._append,
+                checkpoint=plan.checkpoint,
+                state=plan.state,
+                main_logs=dict(plan.logs.get(MAIN, {})),
+            )
+        except ReplayError as fault:
+            raise Missing(f"{plan.task} can't be executed here: {fault}") from None
+        except Exception as fault:
+            raise DivergenceFound(
+                f"The snapshot of checkpoint {plan.checkpoint} of {plan.task} can't be restored by its operator: "
+                f"{type(fault).__name__}: {fault}.",
+                checkpoint=plan.checkpoint,
+                why=f"{type(fault).__name__}: {fault}",
+            ) from fault
 
     # --- what the body tells and asks ---
 
@@ -200,16 +214,26 @@ class Execution:
 
     def _partition(self) -> Iterator[Record]:
         """The source's records from the restored offset on: those of the attempt itself, then of the ones before it."""
-        offset = int((self.plan.state or {}).get("source", {}).get("offset", 0))
+        offset = _number(self.plan.state, "source", "offset")
         for attempt in self.plan.take_from:
             for line in self.source.source(self.plan.task, attempt):
-                if line.get("offset") == offset and "record" in line:
-                    offset += 1
-                    yield Record.from_json(line["record"])
-                elif line.get("offset") == offset:
+                if line.get("offset") != offset:
+                    continue
+                if "record" not in line:
                     raise Missing(
                         f"The recording keeps only a reference to record {offset} of {self.plan.task}, not the record."
                     )
+                yield self._record(line, offset, attempt)
+                offset += 1
+
+    def _record(self, line: Mapping[str, Any], offset: int, attempt: int) -> Record:
+        try:
+            return Record.from_json(line["record"])
+        except ReplayError as fault:
+            folder = f"tasks/{self.plan.task}/{attempt}/source/"
+            raise DivergenceFound(
+                f"Record {offset} under {folder} can't be read: {fault.why}.", member=folder, why=fault.why
+            ) from None
 
     def _take(self) -> bool:
         for i, takes in enumerate(self.inputs):
@@ -333,3 +357,10 @@ class Execution:
             "buffer": placed.frame.seq,
             "channel": self.shape.inputs[self._last.i],
         }
+
+
+def _number(state: Mapping[str, Any] | None, part: str, key: str) -> int:
+    """A sequence number or offset of a snapshot; 0 for the initial state, or where it isn't one."""
+    fields = (state or {}).get(part)
+    value = fields.get(key, 0) if isinstance(fields, Mapping) else 0
+    return value if isinstance(value, int) else 0

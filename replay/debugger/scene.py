@@ -46,7 +46,9 @@ def choose(
 
 
 def _of_failure(story: Story, task: TaskId, number: int) -> Scene:
-    failed = int(story.failures[number].get("attempt", 0))
+    failed = story.failures[number].get("attempt", 0)
+    if not isinstance(failed, int):
+        raise ReplayError(f"failure {number} does not say which attempt of {task} failed")
     attempt = failed + 1
     # An attempt that failed before anything came back replayed nothing: the recovery is that of its successor.
     while _ended_before_replaying(story, task, attempt) and not story.was_rolled_back_to(task, attempt):

@@ -111,7 +111,7 @@ class Walk:
         elif kind in _RECORDED_EFFECTS:
             self._recorded_effect(kind, event)
         else:
-            told = self._told(kind, event)
+            told = self._read(kind, event)
             if told is not None:
                 self._causes = (f"event:{event['n']}",)
                 self._write_event(event, told)
@@ -149,6 +149,16 @@ class Walk:
                 )
 
     # --- what was recorded ---
+
+    def _read(self, kind: str, event: Event) -> ManagerEvent | None:
+        try:
+            return self._told(kind, event)
+        except (KeyError, TypeError, ValueError) as fault:
+            raise DivergenceFound(
+                f"Event {event['n']} ({kind}) can't be understood: {type(fault).__name__} at {fault}.",
+                event=event["n"],
+                member="events.ndjson",
+            ) from None
 
     def _told(self, kind: str, event: Event) -> ManagerEvent | None:
         channel = ChannelId(str(event.get("channel")))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
+from typing import Any
 
 import pytest
 
 from replay.bundle.frames import BUFFER_HEAD_BYTES, BufferFrame, read_buffers
 from replay.debugger.outcome import Outcome
 from replay.debugger.replay import replay
+from replay.errors import ReplayError
 from tests.replay.debugger.recordings import one_failure
 from tests.replay.debugger.worlds import MemoryMembers, bundle_of
 
@@ -115,6 +118,44 @@ def test_nothing_damaged_anywhere_raises(suffix: str) -> None:
         outcome = outcome_of(members.with_(name, damaged))
         assert outcome.verdict in ("diverged", "unknown", "identical"), outcome.sentence
         assert outcome.sentence.endswith("."), f"{name} at {at}, seed {SEED}: {outcome.sentence}"
+
+
+WRONG = (None, -1, 1 << 70, "x", "", [], {}, True, 1.5, "map-1.0", ["map-1.0", "main", 1, "x"])
+
+
+@pytest.mark.parametrize("round_", range(8))
+@pytest.mark.parametrize("suffix", ["events.ndjson", "state/1.json", "source/1.ndjson", "sink/1.ndjson"])
+def test_json_of_the_wrong_kind_leads_to_a_verdict_or_a_sentence(suffix: str, round_: int) -> None:
+    members = one_failure()
+    rng = random.Random(f"json {SEED} {suffix} {round_}")
+    for _ in range(6):
+        name = rng.choice([n for n in members.members if n.endswith(suffix)])
+        lines = [json.loads(line) for line in members.members[name].splitlines()]
+        changed = rng.randrange(len(lines))
+        _spoil(rng, lines[changed])
+        data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        where = f"{name} line {changed}: {lines[changed]}, seed {SEED}"
+        try:
+            outcome = outcome_of(members.with_(name, data))
+        except ReplayError as fault:
+            assert str(fault).endswith("."), where
+            continue
+        assert outcome.sentence.endswith("."), where
+
+
+def _spoil(rng: random.Random, value: Any) -> None:
+    """Something inside becomes something else, or goes away."""
+    while True:
+        keys = list(value) if isinstance(value, dict) else list(range(len(value)))
+        key = rng.choice(keys)
+        if isinstance(value[key], dict | list) and value[key] and rng.random() < 0.7:
+            value = value[key]
+            continue
+        if rng.random() < 0.2:
+            del value[key]
+        else:
+            value[key] = rng.choice(WRONG)
+        return
 
 
 def test_an_event_that_is_removed_is_named() -> None:
