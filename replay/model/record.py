@@ -10,23 +10,6 @@ from typing import Any
 from replay.errors import ReplayError
 
 
-def json_bytes(value: Any) -> bytes:
-    """The one way JSON is written where bytes must agree: compact, UTF-8, insertion order, no NaN."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-
-
-def read_json(data: bytes) -> Any:
-    """JSON from a hostile file: any fault (depth, huge number, NaN, encoding) is one ValueError."""
-    try:
-        value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant, parse_float=_finite)
-        if b"\\u" in data:
-            # An escape may name half a character, which no UTF-8 holds.
-            json_bytes(value)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    return value
-
-
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
@@ -36,6 +19,28 @@ def _finite(text: str) -> float:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+# Made once: json.dumps and json.loads would make them anew for every record.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def json_bytes(value: Any) -> bytes:
+    """The one way JSON is written where bytes must agree: compact, UTF-8, insertion order, no NaN."""
+    return _ENCODER.encode(value).encode()
+
+
+def read_json(data: bytes) -> Any:
+    """JSON from a hostile file: any fault (depth, huge number, NaN, encoding) is one ValueError."""
+    try:
+        value = _DECODER.decode(data.decode("utf-8"))
+        if b"\\u" in data:
+            # An escape may name half a character, which no UTF-8 holds.
+            json_bytes(value)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return value
 
 
 @dataclass(frozen=True, slots=True)
