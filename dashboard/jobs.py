@@ -171,7 +171,7 @@ def _pack(path: Path, fresh: Path) -> dict[str, Any]:
     except (ReplayError, OSError) as error:
         # The reader of bundles says it in its own words; here a full disk is the server's fault, not the bundle's.
         cause = error if isinstance(error, OSError) else error.__cause__
-        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise StoreFull(
                 "The disk is full: the bundle could not be stored. Free some space, then try again."
             ) from error

@@ -41,7 +41,8 @@ def problem_of(error: Exception) -> Problem:
         case StoreFull():
             return Problem(507, str(error))
         case ReplayError():
-            return bad_bundle(error)
+            cause = fault_of_the_disk(error)
+            return bad_bundle(error) if cause is None else problem_of(cause)
         case IngestError():
             return _of_lake(error)
         case OSError() if error.errno in FULL:
@@ -50,6 +51,12 @@ def problem_of(error: Exception) -> Problem:
             return Problem(507, DISK_FULL)
         case _:
             return Problem(500)
+
+
+def fault_of_the_disk(error: ReplayError) -> OSError | None:
+    """What kept a good bundle from being kept. A broken gzip stream is an OSError too, but one without a number."""
+    cause = error.__cause__
+    return cause if isinstance(cause, OSError) and cause.errno is not None else None
 
 
 def bad_bundle(error: ReplayError) -> Problem:

@@ -15,7 +15,7 @@ from ninja import Router, Status
 
 from dashboard import jobs
 from dashboard.api.auth import caller
-from dashboard.api.failures import named_as_sent
+from dashboard.api.failures import fault_of_the_disk, named_as_sent
 from dashboard.api.jobs import router as jobs_router
 from dashboard.api.presenting import job_detail, upload_out
 from dashboard.api.schemas import Error, JobDetail, UploadIn, UploadOut
@@ -140,6 +140,8 @@ def _made(
     try:
         job = jobs.create_job_from_file(user, landing.path, name)
     except ReplayError as error:
+        if fault_of_the_disk(error) is not None:
+            raise
         landing.remove()
         raise named_as_sent(error, landing.path, name) from error
     landing.remove()

@@ -115,12 +115,22 @@ def _bomb() -> bytes:
     return zipped({"job.json": manifest(), "events.ndjson": b"\0" * (80 << 20)})
 
 
+def _broken_gzip(at: int) -> bytes:
+    """One byte changed: in the compressed stream, or in the checksum at its end."""
+    whole = bytearray(tarred([("job.json", manifest(), {}), ("events.ndjson", b"{}\n" * 5000, {})]))
+    whole[at] ^= 0xFF
+    return bytes(whole)
+
+
 REFUSED: dict[str, bytes] = {
     "no bundle": b"This is a letter and no bundle.",
     "nothing": b"",
     "no manifest": zipped({"events.ndjson": b""}),
     "truncated zip": good()[:-40],
     "truncated tar": tarred([("job.json", manifest(), {}), ("events.ndjson", b"x" * 99999, {})])[:-200],
+    "broken gzip": _broken_gzip(200),
+    "broken gzip checksum": _broken_gzip(-6),
+    "encrypted": b"age-encryption.org/v1\n-> X25519 abc\n",
     "bomb": _bomb(),
     "absolute": tarred([("job.json", manifest(), {}), ("/etc/cron.d/x", b"x", {})]),
     "dot dot": tarred([("job.json", manifest(), {}), ("../../x", b"x", {})]),

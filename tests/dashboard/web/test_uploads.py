@@ -326,6 +326,10 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
         assert answer.status_code == 507, answer.text
         assert answer.json()["error"]["code"] == "store-full"
         assert server.files("uploads") == server.files("bundles") == server.files("incoming") == []
+        # It lands, but what it unpacks to does not fit.
+        answer = post(server, ada, bundles.zipped({"job.json": bundles.named("unpacked"), "notes.bin": b"n" * 6 * MIB}))
+        assert answer.status_code == 507, answer.text
+        assert server.files("uploads") == server.files("bundles") == server.files("incoming") == []
         url = begin(server, ada, 6 * MIB)
         assert patch(server, ada, url, 0, b"x" * 6 * MIB).status_code == 507
         came = offset_of(server, ada, url)
