@@ -13,7 +13,7 @@ from dashboard.uploads.ahead import Answer, Receive, Send
 from dashboard.uploads.landing import COMMIT_EVERY_BYTES, Landing
 from dashboard.uploads.multipart import MultipartReader, PartBegun, PartData, PartEnded
 
-SILENCE_S = 60.0
+SILENCE_S = 30.0
 PIECE_BYTES = 1 << 20
 FIELD_BYTES = 64 * 1024
 DRAINED_BYTES = 8 << 20

@@ -4,6 +4,8 @@ import { csrfToken, errorFrom, sendJson } from "./api.js";
 
 const PIECE_BYTES = 8 << 20;
 const MOST_TRIES = 8;
+// The server may still wait for a piece whose connection broke: it is locked (423), or further than we know (409).
+const PASSING = new Set([409, 423]);
 
 /** Sends a file and resolves to what the server made of it; tells `onEvent` everything on the way. */
 export async function upload(file, onEvent) {
@@ -17,7 +19,7 @@ export async function upload(file, onEvent) {
       offset = await sendPiece(place, file, offset, (sent) => onEvent({ type: "progressed", sent }));
       tries = 0;
     } catch (fault) {
-      if (fault.status || tries >= MOST_TRIES) throw fault;
+      if ((fault.status && !PASSING.has(fault.status)) || tries >= MOST_TRIES) throw fault;
       onEvent({ type: "interrupted" });
       await new Promise((resolve) => setTimeout(resolve, backoffMs(tries)));
       tries += 1;
