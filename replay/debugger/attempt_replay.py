@@ -60,4 +60,5 @@ def replay_attempt(
         f"Attempt {attempt} of {task}, executed again from its own log, is identical: {size:,} bytes of log and "
         f"{counted(comparison.compared, 'buffer')}."
     )
-    return sentence, {"log_bytes": size, "buffers": comparison.compared, "snapshots": comparison.snapshots}
+    counts = {"log_bytes": size, "buffers": comparison.compared, "snapshots": comparison.snapshots}
+    return sentence, {**counts, **stepping.resolution}

@@ -122,7 +122,7 @@ class Comparison:
             self.uncompared += 1
             return None, None
         self.compared += 1
-        return True, self._was_received(k, cut.seq)
+        return True, self.was_received(k, cut.seq)
 
     def _check_equal(self, k: int, cut: Cut, placed: Placed, attempt: int) -> None:
         frame = placed.frame
@@ -143,7 +143,8 @@ class Comparison:
             logged=frame.payload[at : at + 32].hex(),
         )
 
-    def _was_received(self, k: int, seq: int) -> bool:
+    def was_received(self, k: int, seq: int) -> bool:
+        """Whether any attempt of the receiver had that buffer from an attempt before."""
         channel = self.channels[k]
         if k not in self._received:
             self._received[k] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -64,9 +64,9 @@ def check_decodable(logs: Logs, where: str, inputs: int) -> None:
                     )
 
 
-def _decoded(data: bytes, thread: Thread, epoch: int, where: str) -> list[tuple[int, int, Determinant]]:
+def _decoded(data: bytes, thread: Thread, epoch: int, where: str) -> Iterator[tuple[int, int, Determinant]]:
     try:
-        return list(decode_all(data))
+        yield from decode_all(data)
     except CorruptDeterminant as fault:
         raise DivergenceFound(
             f"{where}: {thread}, epoch {epoch} does not decode at offset {fault.offset}: {fault.why}.",

@@ -150,6 +150,7 @@ class RecoveryReplay:
         self.execution.start()
         self._drive()
         self.execution.log.check_complete()
+        self.detail |= stepping.resolution
 
     def _conclude_without_execution(self) -> None:
         """The state machine goes its way; what a live task would have told it is taken as done."""
@@ -200,8 +201,8 @@ class RecoveryReplay:
         self.walk.handle(EpochStarted(epoch), self.steps.caused_by("take-buffer"))
 
     def _on_effect(self, effect: Effect, causes: tuple[str, ...]) -> None:
-        if isinstance(effect, ReplayInFlight):
-            write_resends(self.source, self.scene, self.steps, effect, causes)
+        if isinstance(effect, ReplayInFlight) and self.comparison is not None:
+            write_resends(self.source, self.scene, self.steps, self.comparison, effect, causes)
 
     def _restored_words(self) -> str:
         scene = self.scene

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from replay.debugger.comparison import Comparison
 from replay.debugger.members import placed_buffers
 from replay.debugger.ports import RecordingSource
 from replay.debugger.scene import Scene
@@ -12,7 +13,12 @@ from replay.recovery import ReplayInFlight
 
 
 def write_resends(
-    source: RecordingSource, scene: Scene, steps: StepWriter, effect: ReplayInFlight, causes: tuple[str, ...]
+    source: RecordingSource,
+    scene: Scene,
+    steps: StepWriter,
+    comparison: Comparison,
+    effect: ReplayInFlight,
+    causes: tuple[str, ...],
 ) -> None:
     """One step per rebuilt buffer of the in-flight log from the asked epoch on, but for the first `skip` of them."""
     channel = source.graph.channel(effect.channel)
@@ -26,12 +32,13 @@ def write_resends(
             continue
         step = steps.write(
             "send-buffer",
-            f"Sends buffer {frame.seq} of {channel.id} from the in-flight log: {channel.target} asked for it and had "
-            f"not received it ({bytes_of(len(frame.payload))}).",
+            f"Sends buffer {frame.seq} of {channel.id} from the in-flight log, {bytes_of(len(frame.payload))}: "
+            f"{channel.target} asked for it.",
             actor=thread_of_output(channel.k),
             causes=causes,
             channel=channel.id,
             buffer=frame.seq,
             size=len(frame.payload),
         )
-        steps.sink.buffer(step, scene.task, channel.id, frame.seq, len(frame.payload), None, None)
+        received = comparison.was_received(channel.k, frame.seq)
+        steps.sink.buffer(step, scene.task, channel.id, frame.seq, len(frame.payload), received, True)

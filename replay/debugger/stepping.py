@@ -36,6 +36,7 @@ class Stepping:
     on_epoch: Callable[[int], None] = lambda epoch: None
     execution: Execution | None = None
     coarse: bool = False
+    was_coarse: bool = False
     _state: dict[str, str] = field(default_factory=dict)
     _numbers: dict[tuple[str, int], int] = field(default_factory=dict)
     _order_written: bool = False
@@ -56,6 +57,13 @@ class Stepping:
         if self.execution is not None:
             self.steps.epoch = self.execution.body.epoch
             self.steps.record_count = self.execution.body.record_count
+
+    @property
+    def resolution(self) -> dict[str, str]:
+        """Said where the state is too large to be looked at after every record."""
+        if not self.was_coarse:
+            return {}
+        return {"state_resolution": f"changes of more than {_SMALL_STATE_KEYS} keys are told once per buffer"}
 
     # --- inputs ---
 
@@ -136,6 +144,7 @@ class Stepping:
             self.steps.changed(step, key, before, after)
         self._state = state
         self.coarse = len(state) > _SMALL_STATE_KEYS
+        self.was_coarse = self.was_coarse or self.coarse
 
     # --- determinants ---
 
