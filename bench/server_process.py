@@ -157,19 +157,26 @@ class ServerProcess:
                     self._lines.put(line)
 
 
-def run_command(data: Path, *arguments: str, environment: dict[str, str] | None = None, within_s: float = 120) -> Ran:
-    """A command of manage.py to its end."""
-    done = subprocess.run(
+def begin_command(data: Path, *arguments: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    return subprocess.Popen(
         [sys.executable, "manage.py", *arguments, "--data", str(data)],
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
-        capture_output=True,
-        text=True,
-        timeout=within_s,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
-        check=False,
+        text=True,
     )
-    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def run_command(data: Path, *arguments: str, environment: dict[str, str] | None = None, within_s: float = 120) -> Ran:
+    """A command of manage.py to its end."""
+    with begin_command(data, *arguments, environment=environment) as process:
+        try:
+            out, err = process.communicate(timeout=within_s)
+        finally:
+            process.kill()
+    return Ran(process.returncode, out, err)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from bench.server_process import ROOT, ServerProcess, processes_of, run_command, wait_until
+from bench.server_process import ROOT, ServerProcess, begin_command, processes_of, run_command, wait_until
 
 SECRET_KEY = "a-test's-secret-of-more-than-fifty-different-characters-0123456789"
 pytestmark = pytest.mark.serial
@@ -73,25 +73,44 @@ def production(tmp_path: Path, postgres_url: str, redis_url: str) -> dict[str, s
     }
 
 
+StartWorker = Callable[[], subprocess.Popen[bytes]]
+
+
 @pytest.fixture
-def worker(data: Path, production: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+def start_worker(data: Path, production: dict[str, str]) -> Iterator[StartWorker]:
+    """As an operator starts one: a process of its own, told by environment variables alone."""
     data.mkdir()
     environment = {**os.environ, **production, "CLONOSCOPE_DATA": str(data)}
     command = [sys.executable, "-m", "celery", "-A", "dashboard", "worker", "--loglevel", "INFO"]
-    with open(data / "worker.log", "wb") as log:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
-    yield process
-    process.kill()
-    process.wait()
+    started = []
+
+    def start() -> subprocess.Popen[bytes]:
+        with open(data / "worker.log", "ab") as log:
+            started.append(
+                subprocess.Popen(
+                    command,
+                    cwd=ROOT,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            )
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.services
 @pytest.mark.spark
 def test_a_worker_of_its_own_ingests_and_replays(
-    data: Path, tmp_path: Path, production: dict[str, str], worker: subprocess.Popen[bytes], recording: Path
+    data: Path, tmp_path: Path, production: dict[str, str], start_worker: StartWorker, recording: Path
 ) -> None:
+    worker = start_worker()
     with ServerProcess(data, environment=production) as server:
         assert server.link == "", "a login link was printed in production mode"
         health = httpx.get(server.address + "/healthz")
@@ -109,3 +128,21 @@ def test_a_worker_of_its_own_ingests_and_replays(
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(5) == 0
         wait_until(lambda: {one.kind for one in processes_of(data)} == {"web"}, "the end of the worker's children", 5)
+
+
+@pytest.mark.services
+@pytest.mark.spark
+def test_what_a_killed_worker_held_goes_on_with_the_next(
+    data: Path, production: dict[str, str], start_worker: StartWorker, recording: Path
+) -> None:
+    first = start_worker()
+    with ServerProcess(data, environment=production) as server:
+        asked = begin_command(data, "ingest", str(recording), "--json", environment=production)
+        wait_until(lambda: any(one.kind == "jvm" for one in processes_of(data)), "the start of the JVM", 60)
+        first.kill()
+        first.wait()
+        assert server.process is not None and server.process.poll() is None
+        start_worker()
+        out, err = asked.communicate(timeout=100)
+        assert asked.returncode == 0, err
+        assert json.loads(out.splitlines()[-1])["status"] == "ready"
