@@ -20,7 +20,7 @@ def test_a_recovery_replays_identically_where_determinants_were_returned(seed: i
         kept = Kept()
         outcome = replay(bundle, failure=failure, sink=kept)
         where = f"failure {failure}: {outcome.sentence} {world.reproduce_with}"
-        replayed = any(row.to == "Replaying" for row in _states(story, outcome.task, outcome.attempt))
+        replayed = "Replaying" in _states(story, outcome.task, outcome.attempt)
         returned = any(story.returned_to(outcome.task, outcome.attempt or 0).values())
         assert outcome.verdict == ("identical" if replayed and returned else "free"), where
         assert outcome.exit_status == 0 and outcome.steps == len(kept.rows) > 0
@@ -30,14 +30,9 @@ def test_a_recovery_replays_identically_where_determinants_were_returned(seed: i
             assert all(matches for *_, matches in kept.buffers if matches is not None), where
 
 
-class _State:
-    def __init__(self, to: str) -> None:
-        self.to = to
-
-
-def _states(story: Story, task: str, attempt: int | None) -> list[_State]:
+def _states(story: Story, task: str, attempt: int | None) -> list[str]:
     events = story.of_attempt.get((task, attempt or 0), ())
-    return [_State(str(event["to"])) for event in events if event["type"] == "recovery-state"]
+    return [str(event["to"]) for event in events if event["type"] == "recovery-state"]
 
 
 @pytest.mark.parametrize("seed", range(40, 60))
@@ -61,6 +56,6 @@ def test_the_state_machine_goes_as_it_went(seed: int) -> None:
     for failure in story.failures:
         kept = Kept()
         outcome = replay(bundle, failure=failure, sink=kept)
-        recorded = [one.to for one in _states(story, outcome.task, outcome.attempt)]
+        recorded = _states(story, outcome.task, outcome.attempt)
         seen = list(dict.fromkeys(row.state for row in kept.rows if row.state != "Standby"))
         assert seen[: len(recorded)] == recorded, f"failure {failure}: {world.reproduce_with}"
