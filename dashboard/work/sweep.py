@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from dashboard import joblog
-from dashboard.models import Replay, Status, Work
+from dashboard.models import Job, Replay, Status, Work
 from dashboard.work import leftovers, owner
 from dashboard.work.claim import said, set_status
 from dashboard.work.queue import send
@@ -29,6 +29,7 @@ INTERRUPTED = "Its server or worker ended; the work was taken up again."
 def sweep() -> list[int]:
     """Frees what dead holders held, removes leftovers, and wakes workers for all that is queued; their ids."""
     free_dead_leases()
+    drop_work_of_nothing()
     leftovers.remove()
     resend_after = timedelta(seconds=settings.SWEEP_S)
     return _send(Q(sent_at=None) | Q(sent_at__lt=Now() - resend_after))
@@ -52,6 +53,14 @@ def free_dead_leases() -> None:
     for work in running:
         if work.id in expired or owner.is_dead(work.lease_owner):
             _free(work)
+
+
+def drop_work_of_nothing() -> None:
+    """Deleting a person deletes their jobs and replays without asking what is being done for them."""
+    open_work = Work.objects.filter(state__in=[Work.State.QUEUED, Work.State.RUNNING])
+    of_nothing = open_work.filter(kind=Work.Kind.INGEST).exclude(target__in=Job.objects.values("id"))
+    of_nothing |= open_work.filter(kind=Work.Kind.REPLAY).exclude(target__in=Replay.objects.values("id"))
+    of_nothing.update(state=Work.State.CANCELLED, lease_owner="", lease_until=None, updated_at=Now())
 
 
 def _free(work: Work) -> None:

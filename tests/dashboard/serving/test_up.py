@@ -8,6 +8,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from bench.server_process import NotInTime, ServerProcess, processes_of, run_command, wait_until
 
@@ -133,3 +135,22 @@ def test_a_server_that_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(NotInTime, match="ended with status 1"):
         ServerProcess(blocked / "data").start()
     assert "Traceback" not in run_command(blocked / "data", "jobs").err
+
+
+@pytest.mark.spark
+def test_a_watcher_sees_every_status_and_how_far_it_is(serve: Serve, log_in: LogIn, recording: Path) -> None:
+    with serve("--no-demo") as server:
+        client = log_in(server)
+        job_id = upload(client, recording)
+        cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+        told = []
+        with connect(
+            f"{server.address.replace('http', 'ws')}/ws/jobs/{job_id}/",
+            additional_headers={"Cookie": cookies},
+            origin=Origin(server.address),
+        ) as socket:
+            while not told or told[-1]["status"] in ("queued", "running"):
+                told.append(json.loads(socket.recv(timeout=60)))
+    assert told[-1]["status"] == "ready"
+    assert all(state.keys() == {"status", "phase", "done", "total", "unit", "message"} for state in told)
+    assert len({state["phase"] for state in told if state["phase"]}) > 1, told

@@ -17,7 +17,7 @@ from dashboard.uploads.sweep import GRACE_S
 from dashboard.work import ending, leftovers
 from dashboard.work import owner as lease_owner
 from dashboard.work.claim import claim
-from dashboard.work.sweep import MAX_ATTEMPTS, free_dead_leases
+from dashboard.work.sweep import MAX_ATTEMPTS, drop_work_of_nothing, free_dead_leases
 from tests.dashboard.work.conftest import write_bundle
 
 pytestmark = pytest.mark.usefixtures("sqlite")
@@ -145,3 +145,12 @@ def test_only_the_link_of_a_half_made_switch_goes(job: Job, work: Work) -> None:
     os.utime(half, (long_ago, long_ago), follow_symlinks=False)
     leftovers.remove()
     assert not half.is_symlink() and version.is_dir() and store.lake_path(job.id).is_symlink()
+
+
+def test_the_work_of_a_deleted_person_is_dropped_and_their_files_go(owner: User, job: Job, work: Work) -> None:
+    owner.delete()
+    drop_work_of_nothing()
+    leftovers.remove()
+    work.refresh_from_db()
+    assert work.state == Work.State.CANCELLED
+    assert not store.pack_path(job.id).exists()
