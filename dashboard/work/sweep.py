@@ -55,6 +55,14 @@ def free_dead_leases() -> None:
             _free(work)
 
 
+def free_leases_of_the_folder() -> None:
+    """For who has just taken the data folder's lock: without a broker only its holder works on the folder's database,
+    so every lease in it is of somebody dead, even if it was in a container that we cannot see into."""
+    if settings.WORKER_IN_PROCESS and connection.vendor == "sqlite":
+        for work in Work.objects.filter(state=Work.State.RUNNING):
+            _free(work)
+
+
 def drop_work_of_nothing() -> None:
     """Deleting a person deletes their jobs and replays without asking what is being done for them."""
     open_work = Work.objects.filter(state__in=[Work.State.QUEUED, Work.State.RUNNING])

@@ -11,7 +11,7 @@ from dashboard import folder, progress
 from dashboard.models import Job, Replay, Work
 from dashboard.models.status import ENDED
 from dashboard.work.service import service
-from dashboard.work.sweep import free_dead_leases
+from dashboard.work.sweep import free_leases_of_the_folder
 
 LOOK_S = 0.2
 
@@ -33,7 +33,7 @@ def until_ended(row: Job | Replay, *, command: str, say: Callable[[str], object]
 def _do_it_here(target: str, command: str) -> None:
     try:
         with folder.held(command=command):
-            free_dead_leases()
+            free_leases_of_the_folder()
             work = Work.objects.filter(target=target, state=Work.State.QUEUED).first()
             if work is not None:
                 service().run_only(work.id)

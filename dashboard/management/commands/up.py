@@ -14,6 +14,10 @@ from dashboard.management.base import Command as Base
 from dashboard.management.base import Outcome
 from dashboard.opening import open_folder
 from dashboard.work.demo import queue_demo
+from dashboard.work.sweep import free_leases_of_the_folder
+
+# Listening on all addresses says nothing about the names that people use.
+EVERY_ADDRESS = ("0.0.0.0", "::")
 
 
 class Command(Base):
@@ -34,9 +38,12 @@ class Command(Base):
     def _serve(self, host: str, port: int, hold: folder.Hold | None, options: dict[str, Any]) -> Outcome:
         socket = serving.listen(host, port)
         address = serving.address_of(host, socket.getsockname()[1])
+        user = open_folder()
         if hold is not None:
             hold.tell(address)
-        user = open_folder()
+            free_leases_of_the_folder()
+        if host not in EVERY_ADDRESS:
+            settings.ALLOWED_HOSTS.append(host)
         if not settings.EMBEDDED:
             call_command("collectstatic", interactive=False, verbosity=0)
         if settings.WORKER_IN_PROCESS and not options["no_demo"]:
