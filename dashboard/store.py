@@ -60,13 +60,23 @@ def entering(job_id: str) -> Iterator[Path]:
     incoming().mkdir(parents=True, exist_ok=True)
     bundles().mkdir(parents=True, exist_ok=True)
     guard, fresh = incoming() / f"{job_id}.lock", incoming() / f"{job_id}.pack"
-    with open(guard, "w") as lock:
+    lock = _locked(guard)
+    try:
+        yield fresh
+    finally:
+        fresh.unlink(missing_ok=True)
+        guard.unlink(missing_ok=True)
+        os.close(lock)
+
+
+def _locked(guard: Path) -> int:
+    """A sweeper may have taken the file for a leftover just before it was locked; then it is made again."""
+    while True:
+        lock = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            yield fresh
-        finally:
-            fresh.unlink(missing_ok=True)
-            guard.unlink(missing_ok=True)
+        if guard.exists() and guard.stat().st_ino == os.fstat(lock).st_ino:
+            return lock
+        os.close(lock)
 
 
 def is_entering(job_id: str) -> bool:
