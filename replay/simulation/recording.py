@@ -26,6 +26,7 @@ class Recording:
         self.returned = returned
         self.events = [json.loads(line) for line in bytes(members["events.ndjson"]).splitlines()]
         self._epochs = _epochs_by_folder(members)
+        self._buffers: dict[tuple[str, int, int], dict[int, BufferFrame]] = {}
 
     def attempts(self, task: str) -> int:
         """How many attempts the task had."""
@@ -43,10 +44,12 @@ class Recording:
 
     def buffers(self, task: str, attempt: int, k: int) -> dict[int, BufferFrame]:
         """By sequence number."""
-        found: dict[int, BufferFrame] = {}
-        for epoch, data in self._files(task, attempt, f"sent-{k}", "buf"):
-            found.update((frame.seq, frame) for _, frame in read_buffers(data, epoch=epoch))
-        return found
+        key = (task, attempt, k)
+        if key not in self._buffers:
+            files = self._files(task, attempt, f"sent-{k}", "buf")
+            frames = (frame for epoch, data in files for _, frame in read_buffers(data, epoch=epoch))
+            self._buffers[key] = {frame.seq: frame for frame in frames}
+        return self._buffers[key]
 
     def receipts(self, task: str, attempt: int, i: int) -> list[ReceiptFrame]:
         """In the order taken; what was never taken last, of each epoch."""

@@ -183,13 +183,21 @@ def _schedule(draw: Random, manifest: Manifest, duration_ms: float) -> Schedule:
     tasks = [task.id for task in manifest.tasks]
     blows = []
     for _ in range(draw.choice((0, 1, 1, 1, 2, 3))):
-        at_ms = round(duration_ms * draw.uniform(0.02, 1.3), 3)
+        at_ms = _when(draw, duration_ms, manifest.protocol.checkpoint_interval_ms or 1000)
         blows.append(tuple((task, round(at_ms + _apart(draw), 3)) for task in _struck(draw, manifest)))
     kills_in = tuple(
         (draw.choice([task for blow in blows for task, _ in blow] or tasks), draw.choice(STATE_NAMES))
         for _ in range(draw.choice((0, 0, 1, 2)) if blows else 0)
     )
     return Schedule(tuple(blows), kills_in)
+
+
+def _when(draw: Random, duration_ms: float, interval_ms: int) -> float:
+    """Anywhere, or soon after a checkpoint is likely to have been triggered."""
+    at_ms = duration_ms * draw.uniform(0.02, 1.3)
+    if draw.random() < 0.35:
+        at_ms = (1 + at_ms // interval_ms) * interval_ms + draw.choice((0.1, 1.0, 10.0)) * draw.random()
+    return round(at_ms, 3)
 
 
 def _apart(draw: Random) -> float:
