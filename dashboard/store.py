@@ -6,7 +6,7 @@ import fcntl
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from django.conf import settings
@@ -74,8 +74,9 @@ def _locked(guard: Path) -> int:
     while True:
         lock = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if guard.exists() and guard.stat().st_ino == os.fstat(lock).st_ino:
-            return lock
+        with suppress(FileNotFoundError):
+            if guard.stat().st_ino == os.fstat(lock).st_ino:
+                return lock
         os.close(lock)
 
 
