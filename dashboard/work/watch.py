@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable
 
 from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist
 
 from dashboard import folder, progress
+from dashboard.jobs import Refused
 from dashboard.models import Job, Replay, Work
 from dashboard.models.status import ENDED
 from dashboard.work.service import service
@@ -20,7 +22,10 @@ def until_ended(row: Job | Replay, *, command: str, say: Callable[[str], object]
     """Returns when the job or replay has ended, whoever did it; `row` is then as in the database."""
     told = ""
     while True:
-        row.refresh_from_db()
+        try:
+            row.refresh_from_db()
+        except ObjectDoesNotExist:
+            raise Refused(f"{row.id} was deleted meanwhile.") from None
         if row.status in ENDED:
             return
         if settings.WORKER_IN_PROCESS and folder.holder() is None:

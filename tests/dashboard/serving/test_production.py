@@ -10,9 +10,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.sync.client import connect
 
 from bench.server_process import ROOT, ServerProcess, begin_command, processes_of, run_command, wait_until
 
+MAKE_TOKEN = "from dashboard import accounts; from dashboard.people import tokens; " + (
+    "print(tokens.issue(accounts.first_account(), 'test')[1])"
+)
 SECRET_KEY = "a-test's-secret-of-more-than-fifty-different-characters-0123456789"
 pytestmark = pytest.mark.serial
 
@@ -128,6 +132,26 @@ def test_a_worker_of_its_own_ingests_and_replays(
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(5) == 0
         wait_until(lambda: {one.kind for one in processes_of(data)} == {"web"}, "the end of the worker's children", 5)
+
+
+@pytest.mark.services
+@pytest.mark.spark
+def test_watchers_hear_of_the_work_of_another_process(
+    data: Path, production: dict[str, str], start_worker: StartWorker, recording: Path
+) -> None:
+    start_worker()
+    with ServerProcess(data, environment=production) as server:
+        made = manage(data, "shell", "--no-imports", "-c", MAKE_TOKEN, **production)
+        headers = {"Authorization": f"Bearer {made.stdout.split()[-1]}"}
+        with open(recording, "rb") as file:
+            bundle = {"bundle": (recording.name, file)}
+            job = httpx.post(server.address + "/api/v1/jobs", files=bundle, headers=headers).json()["id"]
+        told = []
+        address = f"{server.address.replace('http', 'ws')}/ws/jobs/{job}/"
+        with connect(address, additional_headers=headers) as socket:
+            while not told or told[-1]["status"] in ("queued", "running"):
+                told.append(json.loads(socket.recv(timeout=90)))
+        assert told[-1]["status"] == "ready" and any(state["phase"] for state in told), told
 
 
 @pytest.mark.services

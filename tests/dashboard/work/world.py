@@ -100,7 +100,6 @@ class World:
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
-        supervise_replay.run_replay = write_steps  # type: ignore[assignment]
 
     @property
     def reproduce_with(self) -> str:
@@ -183,6 +182,7 @@ class World:
 
 
 def do_work(work_id: int) -> None:
+    """To be run in a process of its own."""
     held = claim(work_id)
     if held is None:
         return
@@ -190,6 +190,8 @@ def do_work(work_id: int) -> None:
         if held.kind == Work.Kind.INGEST:
             supervise_ingest.supervise(held, kept, FolderDriver())  # type: ignore[arg-type]
         else:
+            # In the forked process alone, which ends after it.
+            supervise_replay.run_replay = write_steps
             supervise_replay.supervise(held, kept)
 
 
