@@ -49,12 +49,14 @@ def moment(t_us: float | None) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """38 % of something; below one says so instead of 0 %."""
+    """38 % of something; almost nothing is not 0 %, and almost all not 100 %."""
     if not whole:
         return NOTHING
     percent = 100 * part / whole
     if 0 < percent < 1:
         return "under 1 %"
+    if 99 < percent < 100:
+        return "over 99 %"
     return f"{percent:.0f} %"
 
 

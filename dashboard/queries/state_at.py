@@ -38,7 +38,10 @@ class StateAt:
 def state_at(written: StepReader, step: int, prefix: str = "") -> StateAt:
     rows = written.rows(_CHANGES_SQL, {"step": step, "prefix": prefix, "limit": ROWS_SHOWN})
     changes = [Change(at, task, key, _short(before), _short(after)) for at, task, key, before, after in rows]
-    changes = list({(change.task, change.key): change for change in reversed(changes)}.values())[::-1]
+    latest: dict[tuple[str, str], Change] = {}
+    for change in changes:
+        latest.setdefault((change.task, change.key), change)
+    changes = list(latest.values())
     now = sum(change.step == step for change in changes)
     changes = changes[: max(now, CHANGES_SHOWN)]
     entries, following = state.after(written, step, prefix, "", ROWS_SHOWN)

@@ -26,7 +26,7 @@
       if (visible(element) && !text(element)) say("no name", element);
     for (const element of document.querySelectorAll("input:not([type=hidden]), select, textarea"))
       if (!element.labels?.length && !element.ariaLabel) say("no label", element);
-    for (const element of document.querySelectorAll("progress, [role=slider], [role=img], nav, [role=region]"))
+    for (const element of document.querySelectorAll("progress, [role=slider], [role=img], [role=group], nav, [role=region]"))
       if (!element.ariaLabel && !element.getAttribute("aria-labelledby") && !element.labels?.length) say("no label", element);
     for (const element of document.querySelectorAll("img:not([alt]), svg:not([aria-hidden]):not([role])")) say("no alternative", element);
     for (const element of document.querySelectorAll("[aria-labelledby], [aria-describedby], label[for]")) {

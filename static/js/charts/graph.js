@@ -64,14 +64,15 @@ export function graph() {
     const handle = vertex.append("g").attr("class", "handle").attr("role", "button").attr("tabindex", 0);
     handle.append("rect").attr("rx", 9);
     handle.append("text").attr("class", "name");
-    handle.append("text").attr("class", "role").attr("text-anchor", "end");
     handle.append("title").text("Open or close this vertex");
     handle.on("click", (event, one) => toggle(one)).on("keydown", (event, one) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
       toggle(one);
     });
+    vertex.append("text").attr("class", "role").attr("text-anchor", "end").attr("aria-hidden", "true");
     vertex.append("g").attr("class", "tasks");
+    vertex.append("g").attr("class", "amounts").attr("aria-hidden", "true");
     vertex.append("text").attr("class", "hidden");
   }
 
@@ -79,9 +80,8 @@ export function graph() {
     const task = node.select(".tasks").selectAll("a.task").data((one) => one.tasks.map((each) => ({ ...each, opened: one.opened })), (one) => one.id).join((enter) => {
       const added = enter.append("a").attr("class", "task");
       added.append("rect");
-      added.append("text").attr("class", "mark").attr("text-anchor", "middle");
+      added.append("text").attr("class", "mark").attr("text-anchor", "middle").attr("aria-hidden", "true");
       added.append("text").attr("class", "id");
-      added.append("text").attr("class", "amount").attr("text-anchor", "end");
       added.append("title");
       return added.on("click", (event, one) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -95,8 +95,15 @@ export function graph() {
     task.select("rect").attr("rx", 4).attr("width", 16).attr("height", 16).attr("x", (one) => square(one).x).attr("y", (one) => square(one).y);
     task.select(".mark").attr("x", (one) => square(one).x + 8).attr("y", (one) => square(one).y + 12).text((one) => taskLook(one.id).mark ?? "");
     task.select(".id").attr("x", (one) => one.x + 34).attr("y", (one) => one.y + 16.5).text((one) => (one.opened ? one.id : ""));
-    task.select(".amount").attr("x", (one) => one.x + one.width - 10).attr("y", (one) => one.y + 16.5).text((one) => (one.opened ? (taskLook(one.id).amount ?? "") : ""));
     task.select("title").text((one) => taskLook(one.id).title);
+    paintAmounts(node);
+  }
+
+  // Beside the links and not in them: a link's name is the task's, and what it says on hover.
+  function paintAmounts(node) {
+    const shown = (one) => (one.opened ? one.tasks.filter((task) => taskLook(task.id).amount) : []);
+    const amount = node.select(".amounts").selectAll("text").data(shown, (one) => one.id).join("text");
+    amount.attr("class", "amount").attr("text-anchor", "end").attr("x", (one) => one.x + one.width - 10).attr("y", (one) => one.y + 16.5).text((one) => taskLook(one.id).amount);
   }
 
   function toggle(one) {

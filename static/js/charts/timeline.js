@@ -14,7 +14,7 @@ export function timeline() {
   function chart(selection) {
     selection.each(function (job) {
       const placed = layoutTimeline(job, { widthPx: widthPx - 2 * SIDE });
-      const svg = d3.select(this).selectAll("svg").data([placed]).join("svg").attr("class", "timeline-svg").attr("role", "img").attr("aria-label", labelOf(job));
+      const svg = d3.select(this).selectAll("svg").data([placed]).join("svg").attr("class", "timeline-svg").attr("role", "group").attr("aria-label", labelOf(job));
       svg.attr("width", widthPx).attr("height", placed.height + TOP);
       svg.selectAll("*").remove();
       const world = svg.append("g").attr("transform", `translate(${SIDE},${TOP})`);
@@ -30,22 +30,22 @@ export function timeline() {
   function paintEpochs(world, { epochs, checkpoints }) {
     const band = world.append("g").attr("class", "epochs").selectAll("g").data(epochs).join("g");
     band.append("rect").attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", (one) => one.height).attr("rx", 4);
-    band.append("text").attr("x", (one) => one.x + 13).attr("y", 17.5).text((one) => (one.labelled ? one.epoch : ""));
+    band.append("text").attr("x", (one) => one.x + 9).attr("y", 16.5).text((one) => (one.labelled ? one.epoch : ""));
     band.append("title").text((one) => `epoch ${one.epoch}, from ${moment(one.startUs)}: ${plural(one.determinants, "determinant", "determinants")}, ${byteSize(one.bytes)} in main logs`);
     const mark = world.append("g").selectAll("path").data(checkpoints).join("path");
     mark.attr("class", (one) => `checkpoint ${one.abortedUs != null ? "aborted" : one.completedUs == null ? "open" : ""}`);
     mark.attr("d", (one) => `M${one.x},${one.y - 6}l6,6l-6,6l-6,-6z`).append("title").text(checkpointTitle);
   }
 
-  function paintRecoveries(world, { failures, bottom }) {
+  function paintRecoveries(world, { failures, top, bottom }) {
     world.append("g").selectAll("rect").data(failures.filter((one) => one.end > one.x)).join("rect").attr("class", "recovering")
-      .attr("x", (one) => one.x).attr("y", 30).attr("width", (one) => Math.max(2, one.end - one.x)).attr("height", bottom - 30);
+      .attr("x", (one) => one.x).attr("y", top).attr("width", (one) => Math.max(2, one.end - one.x)).attr("height", bottom - top);
   }
 
-  function paintFailures(world, { failures, bottom, widthPx: width }) {
+  function paintFailures(world, { failures, top, bottom, widthPx: width }) {
     const failure = world.append("g").selectAll("a").data(failures).join("a").attr("class", "failure").attr("href", (one) => `?task=${encodeURIComponent(one.task)}`);
-    failure.append("line").attr("x1", (one) => one.x).attr("x2", (one) => one.x).attr("y1", 30).attr("y2", bottom);
-    const text = failure.append("text").attr("y", 43).text((one) => `${one.task} failed, ${moment(one.failedUs)}`);
+    failure.append("line").attr("x1", (one) => one.x).attr("x2", (one) => one.x).attr("y1", top).attr("y2", bottom);
+    const text = failure.append("text").attr("y", top + 13).text((one) => `${one.task} failed, ${moment(one.failedUs)}`);
     text.attr("x", (one) => one.x + (one.x > width / 2 ? -7 : 7)).attr("text-anchor", (one) => (one.x > width / 2 ? "end" : "start"));
     text.attr("opacity", (one, at) => (at === 0 || one.x - failures[at - 1].x > 170 ? 1 : 0));
     failure.append("title").text((one) => `failure ${one.failure}: ${one.task} at ${moment(one.failedUs)}${one.runningUs == null ? "" : `, running again after ${duration(one.runningUs - one.failedUs)}`}`);

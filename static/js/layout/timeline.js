@@ -1,11 +1,11 @@
 // Where the parts of a job's timeline stand: epochs, checkpoints, lanes of attempts with their recovery, curves.
 
-const ROW = { epochs: 26, gap: 14, lane: 26, curve: 62, axis: 24, label: 18 };
+const ROW = { epochs: 24, checkpoints: 16, gap: 14, lane: 26, curve: 46, axis: 24, label: 18 };
 
 export function layoutTimeline(job, { widthPx }) {
   const x = scaleOf(job.durationUs, widthPx);
   const parts = { x, widthPx, epochs: epochsOf(job, x), checkpoints: checkpointsOf(job, x) };
-  let y = ROW.epochs + ROW.gap;
+  let y = ROW.epochs + ROW.checkpoints + ROW.gap;
   parts.lanes = job.lanes.map((lane) => {
     const placed = placeLane(lane, x, y + ROW.label);
     y += ROW.label + ROW.lane + ROW.gap / 2;
@@ -17,7 +17,7 @@ export function layoutTimeline(job, { widthPx }) {
     return placed;
   });
   parts.failures = job.failures.map((failure) => ({ ...failure, x: x(failure.failedUs), end: x(failure.runningUs ?? failure.failedUs) }));
-  return { ...parts, ticks: ticksOf(job.durationUs, widthPx).map((tUs) => ({ tUs, x: x(tUs), label: tickLabel(tUs, job.durationUs) })), bottom: y, height: y + ROW.axis };
+  return { ...parts, ticks: ticksOf(job.durationUs, widthPx).map((tUs) => ({ tUs, x: x(tUs), label: tickLabel(tUs, job.durationUs) })), top: ROW.epochs + ROW.checkpoints, bottom: y, height: y + ROW.axis };
 }
 
 function scaleOf(durationUs, widthPx) {
@@ -34,7 +34,7 @@ function epochsOf(job, x) {
 }
 
 function checkpointsOf(job, x) {
-  return job.checkpoints.map((one) => ({ ...one, x: x(one.completedUs ?? one.abortedUs ?? one.triggeredUs), y: ROW.epochs / 2 }));
+  return job.checkpoints.map((one) => ({ ...one, x: x(one.completedUs ?? one.abortedUs ?? one.triggeredUs), y: ROW.epochs + ROW.checkpoints / 2 + 1 }));
 }
 
 function placeLane(lane, x, y) {

@@ -38,7 +38,7 @@ function lookOf(id, most) {
     mark: task.failures ? "✕" : "",
     className: task.failures ? "failed" : "",
     amount,
-    title: `${id}: ${plural(task.determinants, "determinant", "determinants")}, ${byteSize(task.bytes)}${failed}`,
+    title: `${id} ${amount}; ${plural(task.determinants, "determinant", "determinants")} of ${byteSize(task.bytes)}${failed}`,
     href: `?task=${encodeURIComponent(id)}`,
   };
 }

@@ -82,14 +82,19 @@ function paintGraph() {
 
 function lookOf(id, stopped) {
   const href = addressWith(location.href, { task: id, attempt: undefined, holder: undefined, t: undefined });
-  if (id === path.task) return { level: 0, className: "origin", mark: path.ended_by === "failure" ? "✕" : "", title: `${id}: logged ${byteSize(path.log_bytes)} by ${moment(path.ended_us)}`, amount: byteSize(path.log_bytes), href };
-  if (stopped.has(id)) return { level: 0, className: "none", title: `${id}: ${stopped.get(id)}`, amount: "out of reach", href };
+  if (id === path.task) return { level: 0, className: "origin", mark: path.ended_by === "failure" ? "✕" : "", title: `${id} ${byteSize(path.log_bytes)} logged by ${moment(path.ended_us)}`, amount: byteSize(path.log_bytes), href };
+  if (stopped.has(id)) return { level: 0, className: "none", title: `${id} out of reach: ${stopped.get(id)}`, amount: "out of reach", href };
   const held = heldBy(id);
   const level = held ? Math.max(1, Math.ceil((held / Math.max(1, path.log_bytes)) * 4)) : 0;
-  return { level, title: `${id} held ${byteSize(held)}, ${share(held, path.log_bytes)}`, amount: held ? byteSize(held) : "", href };
+  return { level, title: held ? `${id} ${byteSize(held)} held, ${share(held, path.log_bytes)}` : `${id} held nothing yet`, amount: held ? byteSize(held) : "", href };
 }
 
-function linkLook({ channels, edge }) {
+function carriedBy(edge) {
+  const its = new Set(graphData.channels.filter((one) => one.fromVertex === edge.from && one.toVertex === edge.to).map((one) => one.id));
+  return path.channels.filter((one) => its.has(one.channel)).length;
+}
+
+function linkLook({ channels, edge, bundled }) {
   const carrying = path.channels.filter((one) => channels.includes(one.channel));
   const begun = carrying.filter((one) => one.first_us <= atUs);
   const bytes = carrying.reduce((sum, one) => sum + one.bytes, 0);
@@ -97,7 +102,7 @@ function linkLook({ channels, edge }) {
   return {
     widthPx: begun.length ? 2.5 : 1.5,
     className: begun.length ? "carried" : "",
-    label: channels.length > 1 || carrying.length === 1 ? byteSize(bytes) : "",
+    label: bundled || carriedBy(edge) === 1 ? byteSize(bytes) : "",
     title: `${channels.length === 1 ? channels[0] : `${edge.from} to ${edge.to}`}: ${byteSize(bytes)} new in ${plural(carrying.reduce((sum, one) => sum + one.sendings, 0), "sending", "sendings")}, first at ${moment(carrying[0].first_us)}`,
   };
 }

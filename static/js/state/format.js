@@ -38,7 +38,8 @@ export function moment(tUs) {
 export function share(part, whole) {
   if (!whole) return NOTHING;
   const percent = (100 * part) / whole;
-  return percent > 0 && percent < 1 ? "under 1 %" : `${Math.round(percent)} %`;
+  if (percent > 0 && percent < 1) return "under 1 %";
+  return percent > 99 && percent < 100 ? "over 99 %" : `${Math.round(percent)} %`;
 }
 
 export function plural(number, one, many) {

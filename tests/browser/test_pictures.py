@@ -1,0 +1,58 @@
+"""Remakes docs/pictures: every page in both colour schemes, and what a phone shows. Run by `./test --screenshots`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NARROW, WIDE, Visitor
+from tests.browser.site import ROOT, Site
+
+pytestmark = [pytest.mark.browser, pytest.mark.screenshots]
+
+PICTURES = ROOT / "docs" / "pictures"
+TASK = "map-1.2"
+RECORDING = ("--seed", "7", "--events", "30000", "--parallelism", "4", "--depth", "4", "--kill", f"{TASK}@2600")
+
+
+@pytest.fixture(scope="module")
+def shown(site: Site) -> dict[str, str]:
+    """A job that is worth looking at, and its replay."""
+    job = site.job(site.bundle("pass-through.tar.zst", *RECORDING))
+    return {"job": job}
+
+
+def test_pictures_are_remade(visit: Callable[..., Visitor], shown: dict[str, str]) -> None:
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    visitor = visit()
+    job = shown["job"]
+    page = visitor.open(f"/jobs/{job}/")
+    page.get_by_role("button", name="Start the replay").click()
+    expect(page.locator("#verdict")).to_contain_text("identical", timeout=120_000)
+    replay = page.url.partition("?")[0].removeprefix(visitor.site.url)
+    pages = {
+        "jobs": ("/", "#job-rows a"),
+        "job": (f"/jobs/{job}/", ".graph-svg .task"),
+        "log": (f"/jobs/{job}/logs/?task={TASK}&epoch=2", "#rows tr"),
+        "causal-path": (f"/jobs/{job}/paths/?task={TASK}&t=2000000", ".holdings-svg .stair"),
+        "replay": (f"{replay}?step=2202", "#strip canvas"),
+    }
+    for suffix, look in {
+        "": {"viewport": WIDE, "color_scheme": "light"},
+        "-dark": {"viewport": WIDE, "color_scheme": "dark"},
+        "-phone": {"viewport": NARROW, "color_scheme": "light"},
+    }.items():
+        visitor = visit(**look)
+        for name, (path, awaited) in pages.items():
+            page = visitor.open(path)
+            expect(page.locator(awaited).first).to_be_attached()
+            _save(page, PICTURES / f"{name}{suffix}.png")
+
+
+def _save(page: Page, path: Path) -> None:
+    """When fonts are there and pictures are drawn: a frame after their place has a size."""
+    page.evaluate("() => document.fonts.ready.then(() => true)")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=path)

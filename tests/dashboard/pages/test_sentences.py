@@ -1,0 +1,166 @@
+"""Facts become sentences: what failed, who returned what, what a determinant says, and why a step happened."""
+
+from itertools import pairwise
+
+import pytest
+
+from dashboard.describing import described_row
+from dashboard.queries import why_line
+from dashboard.queries.answers import Answer, latest_round, own_log_bytes
+from dashboard.queries.failures import Failure
+from dashboard.queries.kinds import DETERMINANTS, STEPS
+from dashboard.queries.summary import summary
+from dashboard.queries.timeline import _spans
+from replay.model import Manifest, Task
+
+MANIFEST = Manifest.from_json(
+    {
+        "format": "causal-log-bundle",
+        "version": 1,
+        "job": {"name": "tiny"},
+        "clock": {"origin_ms": 1000, "kind": "virtual"},
+        "determinants": "clonos",
+        "protocol": {"name": "clonos"},
+        "vertices": [{"id": "source", "kind": "source", "operator": "x", "parallelism": 1}],
+        "edges": [],
+        "tasks": [{"id": "source.0", "vertex": "source", "subtask": 0, "number": 0, "inputs": [], "outputs": []}],
+    }
+)
+
+
+def failure(**known: object) -> Failure:
+    fields = dict.fromkeys(Failure.__dataclass_fields__)
+    fields |= {"failure": 0, "task": "join.2", "attempt": 0, "cause": "killed", "failed_us": 5_200_000}
+    return Failure(**{**fields, **known})
+
+
+def told(*failures: Failure, answers: tuple[Answer, ...] = ()) -> str:
+    return " ".join(summary(MANIFEST, list(failures), list(answers), duration_us=9_000_000))
+
+
+def test_a_recovery_is_told_from_the_failure_to_running_again() -> None:
+    recovered = failure(
+        action="standby-activated", action_us=5_400_000, checkpoint=6, next_attempt=1, running_us=6_100_000
+    )
+    answers = tuple(Answer("join.2", 1, f"join.2>sink.{n}", "held", 41_310 - n, 5_500_000) for n in range(5))
+    assert told(recovered, answers=answers) == (
+        "join.2 failed at 5.200 s; its standby took over after 200 ms. 5 holders returned up to 40.3 KiB of its logs. "
+        "Restored from checkpoint 6, it was running again 900 ms after the failure."
+    )
+
+
+def test_what_the_recording_does_not_tell_is_not_made_up() -> None:
+    assert told(failure()) == "join.2 failed at 5.200 s. The recording ends before it was running again."
+    assert "holders" not in told(failure(running_us=6_000_000))
+
+
+def test_an_escalation_is_told_with_its_reason() -> None:
+    sentence = told(failure(escalated_us=5_500_000, escalated_why="sink.1 is beyond the sharing depth"))
+    assert sentence.endswith("Recovery was given up after that: sink.1 is beyond the sharing depth.")
+
+
+def test_without_a_failure_the_run_itself_is_told() -> None:
+    assert told() == "1 task of 1 vertex ran for 9 s; the recording holds no failure."
+
+
+def test_failures_past_the_first_three_are_counted() -> None:
+    assert told(*(failure(failure=n) for n in range(5))).endswith("2 more failures follow below.")
+
+
+def test_a_second_answer_on_a_channel_replaces_the_first() -> None:
+    first, second = (Answer("a.0", 1, "a.0>b.0", "held", size, size) for size in (10, 30))
+    other = Answer("c.0", 1, "c.0>d.0", "held", 99, 1)
+    assert latest_round([first, second, other], "a.0", 1) == [second]
+
+
+@pytest.mark.parametrize("logs", [None, "", "nonsense", "{}", "[[1]]", '[["a.0", "main", 0, "9"]]', "[null]"])
+def test_logs_of_an_answer_in_no_known_shape_count_for_nothing(logs: str | None) -> None:
+    assert own_log_bytes("a.0", logs) == 0
+
+
+def test_only_the_tasks_own_logs_count() -> None:
+    assert own_log_bytes("a.0", '[["a.0","main",0,7],["a.0","out-0",0,5],["b.0","main",0,100]]') == 12
+
+
+TASK = Task(id="join.3", vertex="join", subtask=3, number=13, inputs=("persons.0>join.3", "auctions.3>join.3"))
+ROW = dict.fromkeys(("channel", "value", "payload", "record_count", "timestamp", "callback", "checkpoint"))
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"kind": "order", "channel": 1}, ("channel 1", "auctions.3")),
+        ({"kind": "order", "channel": 7}, ("channel 7", "no such input")),
+        ({"kind": "timestamp", "value": 6200}, ("6200", "5.200 s")),
+        ({"kind": "timestamp", "value": -5}, ("-5", "")),
+        ({"kind": "rng", "value": -12}, ("-12", "")),
+        ({"kind": "buffer-built", "buffer_bytes": 32768}, ("32,768 bytes", "")),
+        (
+            {"kind": "ignore-checkpoint", "checkpoint": 4, "record_count": 1207},
+            ("checkpoint 4 at record 1,207", "ignored"),
+        ),
+        (
+            {"kind": "timer-trigger", "callback": "watermark", "record_count": 1211, "timestamp": 6000},
+            ("watermark at record 1,211", "for 6000"),
+        ),
+        (
+            {
+                "kind": "serializable",
+                "payload": (b'CL\x03\x00\x00\x00\x29{"call":"price","site":4,"value":10.2}').hex(),
+            },
+            ("price gave 10.2", "site 4"),
+        ),
+        ({"kind": "serializable", "payload": "aced00057400"}, ("Java object of 6 bytes", "")),
+        ({"kind": "serializable", "payload": "434c03000000017b"}, ("object of 8 bytes", "")),
+    ],
+)
+def test_what_a_determinant_says(row: dict[str, object], said: tuple[str, str]) -> None:
+    assert described_row({**ROW, **row}, TASK, 1000) == said
+
+
+def test_every_kind_has_its_own_letter_among_its_like() -> None:
+    for kinds in (DETERMINANTS, STEPS):
+        glyphs = [(kind.letter, kind.shape, kind.colour) for kind in kinds]
+        assert len(set(glyphs)) == len(glyphs)
+
+
+def test_a_tasks_time_is_told_without_gaps_or_overlaps() -> None:
+    spans = _spans(
+        [(0, 0), (1, 5_400)],
+        [("WaitingConnections", 5_500), ("WaitingDeterminants", 5_600), ("Replaying", 5_700), ("Running", 6_100)],
+        [failure(failed_us=5_200)],
+        9_000,
+    )
+    assert [span["state"] for span in spans] == [
+        "Running", "Failed", "Standby", "WaitingConnections", "WaitingDeterminants", "Replaying", "Running",
+    ]  # fmt: skip
+    assert spans[0]["startUs"] == 0
+    assert spans[-1]["endUs"] == 9_000
+    assert all(one["endUs"] == other["startUs"] for one, other in pairwise(spans))
+    assert [span["attempt"] for span in spans] == [0, 0, 1, 1, 1, 1, 1]
+
+
+def test_why_goes_back_by_the_determinant_its_merge_its_answer_and_its_delta() -> None:
+    behind = {
+        "step:900": ["step:899"],
+        "step:899": ["det:a.0/0/main/2#219", "delta:a.0>b.0#167/a.0/main", "step:15"],
+        "step:15": ["step:13", "step:14"],
+        "step:14": ["event:84", "step:10"],
+        "step:10": ["step:7"],
+    }
+    assert why_line._line("step:900", behind) == [
+        "step:900", "step:899", "det:a.0/0/main/2#219", "step:15", "step:14", "delta:a.0>b.0#167/a.0/main",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("behind", "line"),
+    [
+        ({}, ["step:3"]),
+        ({"step:3": ["event:7"]}, ["step:3", "event:7"]),
+        ({"step:3": ["step:2"], "step:2": ["step:3"]}, ["step:3", "step:2"]),
+        ({"step:3": ["delta:a>b#1/a/main"]}, ["step:3", "delta:a>b#1/a/main"]),
+    ],
+)
+def test_why_ends_where_nothing_is_known_and_never_turns_in_a_circle(behind: dict, line: list[str]) -> None:
+    assert why_line._line("step:3", behind) == line
