@@ -154,3 +154,29 @@ def test_a_watcher_sees_every_status_and_how_far_it_is(serve: Serve, log_in: Log
     assert told[-1]["status"] == "ready"
     assert all(state.keys() == {"status", "phase", "done", "total", "unit", "message"} for state in told)
     assert len({state["phase"] for state in told if state["phase"]}) > 1, told
+
+
+@pytest.mark.spark
+def test_a_job_is_cancelled_at_once_tried_again_and_deleted_without_a_trace(
+    serve: Serve, log_in: LogIn, data: Path, recording: Path
+) -> None:
+    with serve("--no-demo") as server:
+        client = log_in(server)
+        client.headers.update({"X-CSRFToken": client.cookies["clonoscope_csrf"], "Origin": server.address})
+        job_id = upload(client, recording)
+        job = f"/api/v1/jobs/{job_id}"
+        wait_until(lambda: client.get(job).json()["progress"]["phase"], "the start of the ingest", 60)
+        assert client.post(job + "/cancel").json()["status"] == "cancelled"
+        assert client.get(job).json()["status"] == "cancelled"
+        wait_until(lambda: not list((data / "staging").glob("*")), "the end of the cancelled ingest", 10)
+        assert client.get(job).json()["status"] == "cancelled"
+
+        assert client.post(job + "/retry").status_code == 202
+        wait_until(lambda: client.get(job).json()["status"] == "ready", "the second ingest", 60)
+        assert client.post(job + "/replays", json={"failure": 0}).status_code == 202
+        wait_until(lambda: replays_of(client, job_id)[0]["status"] == "ready", "the replay", 60)
+
+        assert client.delete(job).status_code == 204
+        assert client.get(job).status_code == 404
+    left = [path for folder in ("store", "lake", "staging", "logs/jobs") for path in (data / folder).rglob("*")]
+    assert [path for path in left if path.name[:2] in ("j_", "r_")] == []
