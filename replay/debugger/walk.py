@@ -64,6 +64,7 @@ class Walk:
     _events: deque[Event] = field(default_factory=deque)
     _observed: deque[tuple[str, str]] = field(default_factory=deque)
     _expected: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque)
+    _current: Event = field(default_factory=dict)
     _records_effects: bool = False
     _records_states: bool = False
     _causes: tuple[str, ...] = ()
@@ -75,7 +76,8 @@ class Walk:
         kinds = {event.get("type") for event in events}
         self._records_effects = bool(kinds & set(_RECORDED_EFFECTS))
         self._records_states = "recovery-state" in kinds
-        self.manager = RecoveryManager(Setting.of(self.graph, task, self._holdings), observer=self)
+        setting = Setting.of(self.graph, task, self._holdings, self._was_informed)
+        self.manager = RecoveryManager(setting, observer=self)
 
     # --- driving ---
 
@@ -104,7 +106,7 @@ class Walk:
             self._events.clear()  # the attempt is about to be ended; its manager is told no more
         if not self._events:
             return False
-        event = self._events.popleft()
+        event = self._current = self._events.popleft()
         self.event_us = int(event["t_us"])
         self.steps.t_us = max(self.steps.t_us, self.event_us)
         kind = str(event.get("type"))
@@ -305,6 +307,19 @@ class Walk:
 
     def _holdings(self, of: TaskId, epoch: int) -> Logs:
         return self.answers.held_by(self.scene.task, self.scene.attempt, of, epoch, self.event_us)
+
+    def _was_informed(self, of: TaskId, epoch: int) -> bool:
+        """Whether the live task answered the current request from its log; else it asked the tasks below it."""
+        asked = self._current
+        for event in self._events:
+            kind, re = event.get("type"), event.get("re")
+            if event.get("of") != of or kind not in ("determinants-requested", "determinants-returned"):
+                continue
+            if re == asked.get("n") or (re is None and kind == "determinants-requested"):
+                return bool(kind == "determinants-returned")
+            if event.get("channel") == asked.get("channel"):
+                return re is None  # numbered, it is the answer of a relay that was open already
+        return True
 
 
 def _fields_of(event: Event) -> dict[str, Any]:

@@ -11,10 +11,18 @@ from replay.recovery.answers import Logs
 Holdings = Callable[[TaskId, int], Logs]
 """What the task's own causal log holds of another task's logs, from an epoch on, at this moment."""
 
+Informed = Callable[[TaskId, int], bool]
+"""Whether the task holds all of another task's logs, from an epoch on, that the tasks below may have through it."""
+
 
 def nothing_held(of: TaskId, epoch: int) -> Logs:
     """The holdings of a task that keeps nobody's determinants."""
     return Logs()
+
+
+def always_informed(of: TaskId, epoch: int) -> bool:
+    """A task that never failed since the checkpoint holds all that was ever told downstream through it."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +37,12 @@ class Setting:
     on_lost: str = "rollback"
     distances: Mapping[TaskId, int] = field(default_factory=dict, hash=False)
     holdings: Holdings = nothing_held
+    informed: Informed = always_informed
 
     @classmethod
-    def of(cls, graph: Graph, task: TaskId, holdings: Holdings = nothing_held) -> Setting:
+    def of(
+        cls, graph: Graph, task: TaskId, holdings: Holdings = nothing_held, informed: Informed = always_informed
+    ) -> Setting:
         """From a job's manifest. A sink whose outside world keeps determinants asks it on `<task>>world`."""
         protocol = graph.manifest.protocol
         shape = graph.task(task)
@@ -46,6 +57,7 @@ class Setting:
             on_lost=protocol.on_lost,
             distances=distances,
             holdings=holdings,
+            informed=informed,
         )
 
     @property

@@ -259,8 +259,10 @@ class Running(_Executing):
     def on(self, event: Event) -> Transition:
         """Serves those that recover."""
         match event:
-            case DeterminantsRequested(of=of) if of != self.context.setting.task:
-                return self.stays(self.context.answered_from_log(event))
+            case DeterminantsRequested(of=of, epoch=epoch) if of != self.context.setting.task:
+                if self.context.setting.informed(of, epoch):
+                    return self.stays(self.context.answered_from_log(event))
+                return self.common(event)  # its own copies were lost: tasks below may hold more, so it asks them
             case _:
                 return self.common(event)
 

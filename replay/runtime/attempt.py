@@ -78,7 +78,7 @@ class Attempt:
         self.latencies_us: list[int] = []
         self._early: list[tuple[int, Arrival]] = []
         self.body: TaskBody
-        setting = Setting.of(engine.graph, task, self._holdings)
+        setting = Setting.of(engine.graph, task, self._holdings, lambda *_: self.informed)
         self.manager = RecoveryManager(setting, running=running, epoch=checkpoint, observer=self)
 
     # --- the recovery manager ---

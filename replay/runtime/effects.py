@@ -82,9 +82,6 @@ def _(effect: AnswerDeterminants, attempt: Attempt) -> None:
         "logs": [list(extent) for extent in effect.logs.extents()],
     }
     n = attempt.event("determinants-returned", re=attempt.cause, **fields)
-    if attempt.manager.is_running and not attempt.informed:
-        attempt.engine.failures.answered_uninformed(attempt, effect.of, n)
-        return
     attempt.engine.failures.answered_for(attempt, effect.of)
     connection = attempt.inputs[channel.i]
     if connection is None:

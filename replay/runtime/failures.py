@@ -101,15 +101,6 @@ class Failures:
         """An attempt answered a newer attempt of another task."""
         self.engine.links.fence(attempt, of)
 
-    def answered_uninformed(self, attempt: Attempt, of: TaskId, re: int) -> None:
-        """A task that runs again, but hasn't heard all again, was asked: others may need more than it can return."""
-        number = next(one.number for one in reversed(self.all) if one.attempt.task == of)
-        why = (
-            f"{attempt.task} recovered since the last checkpoint and was asked for the logs of {of} before it had "
-            f"received them again: tasks below it may depend on more than it can return"
-        )
-        self.engine.protocol.escalated(self.engine, attempt, number, why, re)
-
     # --- detecting and replacing ---
 
     def detected(self, number: int, by: str, re: int) -> None:

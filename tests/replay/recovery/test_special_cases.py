@@ -288,3 +288,24 @@ def test_a_request_from_an_earlier_epoch_than_the_open_one_is_refused() -> None:
 def test_events_on_channels_of_others_raise(event: Any) -> None:
     with pytest.raises(UnexpectedEvent, match="no such channel"):
         recovering().handle(event)
+
+
+def test_running_again_without_all_that_it_once_passed_on_it_asks_below() -> None:
+    """Its own copies were lost with the attempt before: tasks below it may hold more than came again so far."""
+    heard: list[bool] = [False]
+    one = recovering(holdings=lambda of, epoch: Logs(), informed=lambda of, epoch: heard[0])
+    one.handle(RecoveryStarted())
+    answered(one, DeterminantsReturned(OUT, US, "held"))
+    assert one.is_running
+    theirs = Logs((Copy("c.0", LogId(UP, MAIN), 0, b"\0\1"),))
+    assert one.handle(DeterminantsRequested(IN, UP, 0)) == (RequestDeterminants(OUT, UP, 0),)
+    assert one.handle(DeterminantsReturned(OUT, UP, "held", theirs)) == (AnswerDeterminants(IN, UP, "held", theirs),)
+    heard[0] = True
+    assert one.handle(DeterminantsRequested(IN, UP, 0)) == (AnswerDeterminants(IN, UP, "held", Logs()),)
+
+
+def test_a_sink_that_runs_again_answers_what_it_has() -> None:
+    one = recovering(outputs=(), informed=lambda of, epoch: False)
+    one.handle(RecoveryStarted())
+    assert one.is_running
+    assert one.handle(DeterminantsRequested(IN, UP, 0)) == (AnswerDeterminants(IN, UP, "failed-too", Logs()),)
