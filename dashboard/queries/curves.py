@@ -9,13 +9,13 @@ from ingest.lake.readers import Lake
 POINTS = 240
 
 # A metric speaks of the time since that task's last one: its rate holds over that whole interval. A point adds up
-# the tasks whose interval covers it.
+# the tasks whose interval covers it. A recording may name any 64-bit time: differences and products need more.
 _SQL = """
 WITH intervals AS (
-    SELECT task, coalesce(lag(t_us) OVER (PARTITION BY task ORDER BY n), 0) AS begin_us, t_us AS end_us,
-           records_in, latency_p99_us
+    SELECT task, coalesce(lag(t_us) OVER (PARTITION BY task ORDER BY n), 0)::HUGEINT AS begin_us,
+           t_us::HUGEINT AS end_us, records_in, latency_p99_us
     FROM metrics WHERE task IN (SELECT unnest($tasks))
-), points AS (SELECT ((2 * range + 1) * $duration_us) // (2 * $points) AS at_us FROM range($points))
+), points AS (SELECT ((2 * range + 1) * $duration_us::HUGEINT) // (2 * $points) AS at_us FROM range($points))
 SELECT at_us, sum(records_in * 1e6 / (end_us - begin_us)), max(latency_p99_us) FILTER (records_in > 0)
 FROM points JOIN intervals ON begin_us <= at_us AND at_us < end_us AND end_us > begin_us
 GROUP BY at_us ORDER BY at_us
