@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from ingest.transforms.channels import ChannelUnit
 from ingest.transforms.outside import LinesUnit
 from ingest.transforms.places import Reject
-from replay.bundle.members import EVENTS, MemberName, parse_member
+from replay.bundle.members import EVENTS, MemberName, looks_like_task_member, parse_member
 from replay.model import Graph, Task
 
 Family = Literal["logs", "channels", "lines"]
@@ -124,6 +124,8 @@ class _Sorting:
                 self._misplace(f"the manifest names no task {member.task}", member.name)
             else:
                 self._place(member, self.graph.task(member.task), member.attempt, member.epoch or 0)
+        elif looks_like_task_member(member.name):
+            self._misplace("the name holds a number that is not plain decimal, or too large", member.name)
 
     def _place(self, member: MemberName, task: Task, attempt: int, epoch: int) -> None:
         self.attempts[task.id] = max(self.attempts.get(task.id, 0), attempt + 1)

@@ -59,7 +59,7 @@ CUT = [
     (f"{SENT}/0.buf", buffer(0, RECORD) + buffer(1, b"{oh", 1), "buffers", 1, 47, "not JSON"),
     (f"{SENT}/0.dlt", sending(0) + sending(1)[:9], "sendings", 1, 29, "cut short"),
     (f"{SENT}/0.dlt", sending(0) + sending(1, delta(5, b"x")), "sendings", 1, 29, "the receiver holds 0"),
-    (f"{SENT}/0.dlt", sending(0) + sending(1, delta(0, b"x", 77)), "sendings", 1, 70, "manifest does not list"),
+    (f"{SENT}/0.dlt", sending(0) + sending(1, delta(0, b"x", 77)), "sendings", 1, 70, "manifest does not give"),
     (f"{SENT}/0.dlt", sending(0) + sending(1, b"\x7f\xff\xff\xff" + bytes(8)), "sendings", 1, 58, "claims"),
     (f"{RECEIVED}/0.rcv", receipt(0) + receipt(1)[:11], "sendings", 1, 48, "cut short"),
     ("events.ndjson", b'{"n":0,"t_us":1,"type":"x"}\n{"n":', "events", 1, 28, "not JSON"),
@@ -114,6 +114,22 @@ def test_members_of_unknown_tasks_and_channels_are_left_out_and_counted(ingested
     assert "no output channel 9" in found[1][2]
     assert job.rows("SELECT task FROM determinants") == [("map-1.0",)]
     assert job.rows("SELECT count(*) FROM buffers") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"tasks/map-1.0/0/main/{1 << 63}.det",
+        f"tasks/map-1.0/{1 << 32}/main/0.det",
+        "tasks/map-1.0/0/sent-0/007.buf",
+        "tasks/map-1.0/0/out-x/0.det",
+    ],
+)
+def test_members_whose_numbers_cannot_be_read_are_left_out_and_told(path: str, ingested: Ingested, tmp_path: Path):
+    job, found = taken_in({path: TIMESTAMP, "tasks/map-1.0/0/main/0.det": TIMESTAMP}, ingested, tmp_path)
+    assert [row[0] for row in found] == [path]
+    assert "holds a number that is not plain decimal, or too large" in found[0][2]
+    assert job.rows("SELECT attempt, epoch FROM determinants") == [(0, 0)]
 
 
 def test_buffers_and_their_determinants_that_disagree_are_both_kept(ingested: Ingested, tmp_path: Path):
