@@ -42,19 +42,21 @@ def choose(
         raise ReplayError(f"failure {number} is of {printable(failed)}, which job.json does not list")
     if task is not None and task != failed:
         raise ReplayError(f"failure {number} is of {failed} and not of {task}", remedy=f"Ask for task {failed}")
-    return _of_failure(story, TaskId(failed), number)
+    return _of_failure(source, story, TaskId(failed), number)
 
 
-def _of_failure(story: Story, task: TaskId, number: int) -> Scene:
+def _of_failure(source: RecordingSource, story: Story, task: TaskId, number: int) -> Scene:
     failed = story.failures[number].get("attempt", 0)
     if not isinstance(failed, int):
         raise ReplayError(f"failure {number} does not say which attempt of {task} failed")
     attempt = failed + 1
     # An attempt that failed before anything came back replayed nothing: the recovery is that of its successor.
-    while _ended_before_replaying(story, task, attempt) and not story.was_rolled_back_to(task, attempt):
-        attempt += 1
+    for following in sorted(one for one in story.attempts(task) if one > attempt):
+        if not _ended_before_replaying(story, task, attempt) or story.was_rolled_back_to(task, attempt):
+            break
+        attempt = following
     # Where nothing came back, there is still the attempt before to look at.
-    chain = story.lineage_before(task, attempt) or (failed,)
+    chain = story.lineage_before(task, attempt, source.attempts(task)) or (failed,)
     return Scene(task, attempt, story.checkpoint_of(task, attempt), number, chain, failed)
 
 

@@ -109,16 +109,26 @@ class Story:
         """Whether the attempt began with a global rollback."""
         return "rollback" in self.starts.get((task, attempt), {})
 
-    def lineage_before(self, task: str, attempt: int) -> tuple[int, ...]:
+    def attempts(self, task: str) -> frozenset[int]:
+        """The attempts of a task that any event tells of."""
+        told = (attempt for one, attempt in (*self.starts, *self.of_attempt) if one == task)
+        return frozenset((*told, *(life.attempt for life in self.lives.get(task, ()))))
+
+    def lineage_before(self, task: str, attempt: int, recorded: Iterable[int]) -> tuple[int, ...]:
         """The attempts whose logs and buffers an attempt continues, the latest first.
 
-        A rollback cuts the chain, and so does an execution that was free: one to which nothing was returned.
+        A rollback cuts the chain, and so does an execution that was free: one to which nothing was returned. Of
+        attempts that neither an event nor a member (`recorded`) tells of there is nothing to look at: a recording
+        may give an attempt any number, and those below it are not counted through.
         """
         chain: list[int] = []
-        while attempt > 0 and not self.was_rolled_back_to(task, attempt):
+        known = self.attempts(task).union(recorded)
+        for before in sorted((one for one in known if 0 <= one < attempt), reverse=True):
+            if self.was_rolled_back_to(task, attempt):
+                break
             if self.began_to_replay(task, attempt) and not any(self.returned_to(task, attempt).values()):
                 break
-            attempt -= 1
+            attempt = before
             chain.append(attempt)
         return tuple(chain)
 

@@ -90,3 +90,16 @@ def test_at_sharing_depth_zero_the_new_execution_is_free() -> None:
     assert (outcome.verdict, outcome.exit_status) == ("free", 0)
     again = replay(bundle_of(one_failure(sharing_depth=0)), task="map-1.0", attempt=0)
     assert again.verdict == "unknown" and "at sharing depth 0 nothing is logged" in again.sentence
+
+
+@pytest.mark.parametrize("number", [1 << 40, (1 << 63) - 1])
+@pytest.mark.parametrize("kind", ["task-failed", "attempt-started"])
+def test_attempts_are_not_counted_through_to_a_number_that_only_an_event_names(kind: str, number: int) -> None:
+    """The replay ends at once, whatever number a recording gives an attempt."""
+    events = [json.loads(line) for line in one_failure().members["events.ndjson"].splitlines()]
+    for event in events:
+        if event["type"] == kind and event.get("failure") == 0:
+            event["attempt"] = number
+    lines = b"".join(json.dumps(event).encode() + b"\n" for event in events)
+    outcome = replay(bundle_of(one_failure().with_("events.ndjson", lines)), failure=0)
+    assert outcome.verdict in ("unknown", "diverged"), outcome.sentence
