@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -21,6 +22,7 @@ from django.utils import timezone
 from dashboard import joblog, store
 from dashboard.models import AuditEntry, Job, Replay, Status, Work, new_job_id
 from dashboard.models.status import PENDING, READABLE
+from dashboard.people import quotas
 from dashboard.progress import push_state
 from dashboard.removal import remove_path
 from dashboard.work import interrupt
@@ -38,6 +40,17 @@ class StoreFull(Exception):
     """The disk under the store has no room left."""
 
 
+class OverQuota(Exception):
+    """What was uploaded small is large unpacked, and what is kept is the unpacked bundle."""
+
+    def __init__(self, size: int, stored: int, quota: int) -> None:
+        super().__init__(
+            f"Unpacked, this bundle has at least {size} bytes and would pass your quota: {stored} of {quota} bytes "
+            "are stored. Delete jobs that are no longer needed, or ask for a larger quota."
+        )
+        self.detail = {"quota_bytes": quota, "used_bytes": stored, "bytes": size}
+
+
 def create_job_from_file(
     user: Any,
     path: Path,
@@ -53,12 +66,15 @@ def create_job_from_file(
     """
     job_id = new_job_id()
     with store.entering(job_id) as fresh:
-        facts = _pack(path, fresh)
+        facts = _pack(path, fresh, user)
         with transaction.atomic():
             together_with()
             repeated = _same_content(user, facts["content_id"])
             if repeated is not None:
                 return repeated
+            # Two at once must not both take the room that is enough for one.
+            User.objects.select_for_update().get(pk=user.pk)
+            _Room(user).check_quota(facts["bytes"])
             job = Job.objects.create(
                 id=job_id, owner=user, name=_short(name), replay_when_ready=replay_when_ready, **facts
             )
@@ -165,9 +181,20 @@ def delete_replay(replay: Replay, user: Any) -> None:
     joblog.write(replay.job_id, f"{user} deleted replay {replay.id}.")
 
 
-def _pack(path: Path, fresh: Path) -> dict[str, Any]:
+class _Room:
+    """What a bundle may unpack to. Asked before each member is written, so that a small upload fills no disk."""
+
+    def __init__(self, user: Any) -> None:
+        self._quota, self._stored = quotas.quota_bytes(user), quotas.stored_bytes(user)
+
+    def check_quota(self, size: int) -> None:
+        if self._stored + size > self._quota:
+            raise OverQuota(size, self._stored, self._quota)
+
+
+def _pack(path: Path, fresh: Path, user: Any) -> dict[str, Any]:
     try:
-        return _packed(path, fresh)
+        return _packed(path, fresh, _Room(user))
     except (ReplayError, OSError) as error:
         # The reader of bundles says it in its own words; here a full disk is the server's fault, not the bundle's.
         cause = error if isinstance(error, OSError) else error.__cause__
@@ -178,7 +205,7 @@ def _pack(path: Path, fresh: Path) -> dict[str, Any]:
         raise
 
 
-def _packed(path: Path, fresh: Path) -> dict[str, Any]:
+def _packed(path: Path, fresh: Path, room: _Room) -> dict[str, Any]:
     # Imported here: a page that creates no job need not load the readers of five containers.
     from replay.bundle.containers import Limits, open_container
     from replay.bundle.pack import write_pack
@@ -186,7 +213,7 @@ def _packed(path: Path, fresh: Path) -> dict[str, Any]:
 
     limits = Limits(max_bytes=settings.MAX_UNPACKED_BYTES)
     with closing(open_container(path, limits)) as container:
-        summary = write_pack(container, fresh, limits)
+        summary = write_pack(container, fresh, limits, admit=room.check_quota)
     with open_bundle(fresh) as bundle:
         bundle.check_shape()
     return {"content_id": summary.content_id, "bytes": summary.bytes, "container": container.kind}
@@ -236,13 +263,16 @@ def _checked_target(job: Job, task: str, failure: int | None, attempt: int | Non
         if not task:
             raise Refused("Say which task's attempt to replay.")
         return task, None
-    failures = {one["failure"]: str(one["task"]) for one in job.facts.get("failures", [])}
+    failures = {one["failure"]: one["task"] for one in job.facts.get("failures", [])}
     if failure not in failures:
         known = ", ".join(map(str, failures)) or "none"
         raise Refused(f"There is no failure {failure} in this job; its failures are: {known}.")
-    if task and task != failures[failure]:
-        raise Refused(f"Failure {failure} is of {failures[failure]}, not of {task}.")
-    return failures[failure], failure
+    failed = failures[failure]
+    if failed is None:
+        raise Refused(f"The recording does not say which task failed in failure {failure}, so it cannot be replayed.")
+    if task and task != failed:
+        raise Refused(f"Failure {failure} is of {failed}, not of {task}.")
+    return failed, failure
 
 
 def _named(replay: Replay) -> str:

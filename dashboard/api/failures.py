@@ -11,7 +11,7 @@ from django.db import OperationalError
 from django.http import Http404
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from dashboard.jobs import Refused, StoreFull
+from dashboard.jobs import OverQuota, Refused, StoreFull
 from dashboard.problems import Problem, not_found
 from ingest.lake.errors import NotPublished, QueryTooLarge, QueryTooLong, UnknownTable
 from ingest.launch import IngestError
@@ -38,6 +38,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(error.status_code, error.message)
         case Refused():
             return Problem(409, str(error))
+        case OverQuota():
+            return Problem(413, str(error), code="over-quota", detail=error.detail)
         case StoreFull():
             return Problem(507, str(error))
         case ReplayError():

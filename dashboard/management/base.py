@@ -15,7 +15,7 @@ from django.db import DatabaseError
 from dashboard.accounts import NoSuchUser
 from dashboard.environment import SettingError
 from dashboard.folder import FolderInUse
-from dashboard.jobs import Refused, StoreFull
+from dashboard.jobs import OverQuota, Refused, StoreFull
 from ingest.launch import IngestError
 from replay.errors import ReplayError
 
@@ -27,7 +27,8 @@ class Failure(Exception):
 
 
 OPERATING = (
-    Failure, ReplayError, IngestError, Refused, StoreFull, FolderInUse, NoSuchUser, SettingError, DatabaseError, OSError
+    Failure, ReplayError, IngestError, Refused, OverQuota, StoreFull, FolderInUse, NoSuchUser, SettingError,
+    DatabaseError, OSError,
 )  # fmt: skip
 
 

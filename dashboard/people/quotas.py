@@ -14,7 +14,10 @@ def quota_bytes(user: User) -> int:
     return int(settings.QUOTA_BYTES if own is None else own)
 
 
+def stored_bytes(user: User) -> int:
+    return int(Job.objects.filter(owner=user).aggregate(sum=Sum("bytes"))["sum"] or 0)
+
+
 def used_bytes(user: User) -> int:
-    stored = Job.objects.filter(owner=user).aggregate(sum=Sum("bytes"))["sum"] or 0
     coming = Upload.objects.filter(owner=user).aggregate(sum=Sum("size"))["sum"] or 0
-    return int(stored + coming)
+    return stored_bytes(user) + int(coming)

@@ -16,6 +16,7 @@ class NameBook:
         self._files: set[str] = set()
         self._folders: set[str] = set()
         self._last_folder = ""
+        self._names_bytes = 0
 
     def __len__(self) -> int:
         return len(self._files)
@@ -32,6 +33,7 @@ class NameBook:
             raise refusal(name, "this name is a file here and a folder elsewhere")
         self._admit_folders(name)
         self._files.add(name)
+        self._count(name)
         if len(self._files) > self.limits.max_members:
             raise BundleError(
                 f"this is one member more than the {self.limits.max_members} that are allowed",
@@ -60,7 +62,18 @@ class NameBook:
             if folder in self._files:
                 raise refusal(folder, "this name is a file here and a folder elsewhere")
             self._folders.add(folder)
+            self._count(folder)
             folder = folder.rpartition("/")[0]
+
+    def _count(self, name: str) -> None:
+        """Names are held in memory, and each of a thousand levels of a deep one is a name of its own."""
+        self._names_bytes += len(name)
+        if self._names_bytes > self.limits.max_names_bytes:
+            raise BundleError(
+                f"with this one, the names of members and folders have more than {self.limits.max_names_bytes} bytes",
+                path=printable(name),
+                remedy=SPLIT,
+            )
 
     def _checked(self, raw: bytes) -> str:
         if len(raw) > self.limits.max_name_bytes:

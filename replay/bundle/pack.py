@@ -43,17 +43,19 @@ def write_pack(
     limits: Limits | None = None,
     *,
     progress: Callable[[int], None] | None = None,
+    admit: Callable[[int], None] | None = None,
 ) -> PackSummary:
     """Reads the container once, front to back, and publishes the pack by one rename; a refused one leaves nothing.
 
-    `progress` is told how many bytes were unpacked so far; what it raises ends the packing.
+    `progress` is told how many bytes were unpacked so far, and `admit`, before each member, how many it will be with
+    it; what they raise ends the packing.
     """
     out = Path(out)
     with storing(out.name):
         handle, part = tempfile.mkstemp(prefix=f".{out.name}.", suffix=".part", dir=out.parent)
         try:
             with os.fdopen(handle, "w+b") as file:
-                summary = pack_into(container, file, limits or Limits(), progress)
+                summary = pack_into(container, file, limits or Limits(), progress, admit)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(part, out)
@@ -75,13 +77,19 @@ def storing(path: str) -> Iterator[None]:
 
 
 def pack_into(
-    container: Container, file: IO[bytes], limits: Limits, progress: Callable[[int], None] | None = None
+    container: Container,
+    file: IO[bytes],
+    limits: Limits,
+    progress: Callable[[int], None] | None = None,
+    admit: Callable[[int], None] | None = None,
 ) -> PackSummary:
     """Writes the pack to an open file, at its beginning."""
     index = _IndexBuilder()
     file.write(PACK_MAGIC)
     total = len(PACK_MAGIC)
-    for name, _, stream in container.members():
+    for name, declared, stream in container.members():
+        if admit is not None:
+            admit(total - len(PACK_MAGIC) + declared)
         size, digest = _copy(name, stream, file, limits)
         index.add(name, total, size, digest)
         total += size

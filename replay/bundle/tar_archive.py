@@ -95,8 +95,15 @@ class TarArchive(Container):
         data = self._stream.read(size)
         if not data:
             raise self.fault("the archive is cut short", _COPY)
-        self._at += len(data)
+        self._went_on(len(data))
         return data
+
+    def _went_on(self, size: int) -> None:
+        """Whatever it is that unpacks, members, headers or padding: all of it together has a bound."""
+        self._at += size
+        if self.kind != "tar":
+            file_bytes = self._stream.used_bytes + self._stream.left_bytes
+            self._limits.check_archive_ratio(self.path, self._at, file_bytes)
 
     def fault(self, why: str, remedy: str) -> BundleError:
         """A fault at the place where reading stands (of the unpacked tar)."""
@@ -207,7 +214,7 @@ class TarArchive(Container):
         while data := self._stream.read(1 << 16):
             if data.strip(b"\0"):
                 raise self.fault("something follows the archive's end marker", _COPY)
-            self._at += len(data)
+            self._went_on(len(data))
 
 
 class _Member:

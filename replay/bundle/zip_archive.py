@@ -220,6 +220,7 @@ class ZipArchive(Container):
     def _check_bounds(self, name: str, entry: _Entry, total: int) -> None:
         self._limits.check_size(name, entry.unpacked_bytes)
         self._limits.check_ratio(name, entry.unpacked_bytes, entry.packed_bytes)
+        self._limits.check_archive_ratio(self.path, total, len(self._map))
         if total > self._limits.max_bytes:
             raise self._fault(f"the archive unpacks to more than {self._limits.max_bytes} bytes", 0, SPLIT)
 

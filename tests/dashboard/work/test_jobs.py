@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from dashboard import joblog, jobs, store
-from dashboard.models import AuditEntry, Job, JobShare, Replay, Status, Work
+from dashboard.models import AuditEntry, Job, JobShare, Quota, Replay, Status, Work
 from replay.errors import BundleError
 from tests.dashboard.work.conftest import write_bundle
 from tests.dashboard.work.world import World, entries
@@ -89,6 +89,28 @@ def test_a_full_disk_is_said_in_words_and_leaves_nothing(owner: User, bundle: Pa
     with pytest.raises(jobs.StoreFull, match="disk is full"):
         jobs.create_job_from_file(owner, bundle, "too much")
     assert not Job.objects.exists() and not entries(store.bundles()) and not entries(store.incoming())
+
+
+def test_a_bundle_that_unpacks_past_the_quota_is_refused_and_leaves_nothing(owner: User, tmp_path: Path) -> None:
+    """The upload itself fits: what counts is what would be kept."""
+    Quota.objects.create(user=owner, max_bytes=1 << 20)
+    path = tmp_path / "small.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(write_bundle(tmp_path / "bundle").rglob("*")):
+            if file.is_file():
+                archive.write(file, file.relative_to(tmp_path / "bundle"))
+        archive.writestr("notes", bytes(2 << 20))
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(jobs.OverQuota, match="would pass your quota: 0 of 1048576 bytes are stored"):
+        jobs.create_job_from_file(owner, path, path.name)
+    assert not Job.objects.exists() and not entries(store.bundles()) and not entries(store.incoming())
+
+
+def test_a_failure_of_no_task_cannot_be_replayed_and_says_so(owner: User, ready: Job) -> None:
+    ready.facts = {"failures": [{"failure": 0, "task": None}]}
+    ready.save()
+    with pytest.raises(jobs.Refused, match="does not say which task failed in failure 0"):
+        jobs.start_replay(owner, ready, task="", failure=0)
 
 
 def test_cancelling_closes_the_work_at_once(owner: User, job: Job) -> None:

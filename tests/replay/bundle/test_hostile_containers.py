@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import tarfile
 
 import pytest
 import zstandard
@@ -101,6 +102,35 @@ def test_the_ratio_counts_past_64_mib_only(tmp_path):
     content = {**members(), "zeros": BOMB[: 60 << 20], "more zeros": BOMB[: 60 << 20]}
     for kind in ("zip", "tar.gz", "tar.zst"):
         assert pack_of(write(kind, tmp_path / f"b.{kind}", content), tmp_path / "b.pack").bytes > 120 << 20
+
+
+SMALL_RATIO = Limits(archive_ratio_from_bytes=1 << 20)
+WHOLE = "the archive expands more than 200:1 past 1 MiB"
+
+
+def test_an_archive_of_many_small_bombs_is_refused(refused, tmp_path):
+    content = {**members(), **{f"zeros {n}": bytes(1 << 18) for n in range(8)}}
+    for kind in ("zip", "tar.gz", "tar.zst"):
+        data = zip_bytes(content) if kind == "zip" else packed(kind, tar_bytes(content))
+        assert WHOLE in refused(data, limits=SMALL_RATIO)
+        noisy = {**content, "noise": os.urandom(1 << 15)}
+        assert pack_of(write(kind, tmp_path / f"b.{kind}", noisy), tmp_path / "b.pack", limits=SMALL_RATIO)
+
+
+@pytest.mark.parametrize("kind", ["tar.gz", "tar.zst"])
+def test_padding_and_headers_without_end_are_refused(refused, kind):
+    folder = tarfile.TarInfo("empty")
+    folder.type = tarfile.DIRTYPE
+    assert WHOLE in refused(packed(kind, tar_bytes(members()) + bytes(8 << 20)), limits=SMALL_RATIO)
+    assert WHOLE in refused(packed(kind, folder.tobuf() * 16_000 + tar_bytes(members())), limits=SMALL_RATIO)
+
+
+def test_names_may_not_fill_the_memory(refused):
+    """A name of 1,024 bytes has 511 folders above it, each with a name of its own."""
+    deep = {**members(), **{f"{n}/{'x/' * 500}x": b"" for n in range(3)}}
+    rule = "the names of members and folders have more than 500000 bytes"
+    for data in (tar_bytes(deep), zip_bytes(deep)):
+        assert rule in refused(data, limits=Limits(max_names_bytes=500_000))
 
 
 def test_a_large_member_that_expands_less_is_taken(tmp_path):
