@@ -30,18 +30,18 @@ class BundleWriter:
         if not self.out.parent.is_dir():
             raise ReplayError("its folder does not exist", path=str(self.out), remedy="Make the folder first")
         self._suffix = next((one for one in SUFFIXES[::-1] if self.out.name.endswith(one)), "")
-        with storing(str(self.out)):
-            self._stage = self._staged()
-        self._tree = self._stage / "tree"
         self._book = NameBook(Limits())
         self._held: dict[str, bytearray] = {}
         self._held_bytes = 0
         self._open = True
-
-    def _staged(self) -> Path:
-        stage = Path(tempfile.mkdtemp(prefix=f".{self.out.name}.", suffix=".part", dir=self.out.parent))
-        (stage / "tree").mkdir()
-        return stage
+        with storing(str(self.out)):
+            self._stage = Path(tempfile.mkdtemp(prefix=f".{self.out.name}.", suffix=".part", dir=self.out.parent))
+            self._tree = self._stage / "tree"
+            try:
+                self._tree.mkdir()
+            except BaseException:  # Ctrl-C too, which may come at any moment
+                self.abort()
+                raise
 
     def append(self, name: str, data: bytes) -> None:
         """Appends to a member, which begins to exist with its first append, be it empty."""

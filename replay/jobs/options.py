@@ -9,9 +9,16 @@ from dataclasses import dataclass, field, fields
 from replay.errors import ReplayError
 from replay.recovery import STATE_NAMES
 
-_KILL = re.compile(r"(?P<task>[^@+:\s]+)@(?P<at_ms>\d+(\.\d+)?)")
+_KILL = re.compile(r"(?P<task>[^@+:\s]+)@(?P<at_ms>[0-9]+(\.[0-9]+)?)")
+_DEPTH = re.compile(r"[0-9]{1,6}")
 MAX_PARALLELISM = 100
 MAX_DEPTH = 32
+LONGEST_MS = 86_400_000
+"""A day: until the last kill no task finishes, so that much virtual time is run through."""
+
+
+class WrongOption(ReplayError):
+    """An option that can't be meant so, or that this version can't follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ class RecordOptions:
         _within("--events", self.events, 1, 100_000_000)
         _within("--parallelism", self.parallelism, 1, MAX_PARALLELISM)
         _within("--depth", self.depth, 2, MAX_DEPTH)
-        _within("--checkpoint-interval-ms", self.checkpoint_interval_ms, 10, 86_400_000)
+        _within("--checkpoint-interval-ms", self.checkpoint_interval_ms, 10, LONGEST_MS)
         _within("--standby", self.standby, 0, 8)
         if self.sharing_depth is not None:
             _within("--sharing-depth", self.sharing_depth, 0, MAX_DEPTH)
@@ -66,7 +73,7 @@ class RecordOptions:
                 continue
             name = _NAMES.get(one.name, "--" + one.name.replace("_", "-"))
             values = value if isinstance(value, tuple) else (value,)
-            parts += [f"{name} {shown}" for shown in values]
+            parts += [f"{name} {''.join(str(shown).split())}" for shown in values]
         return " ".join(parts)
 
 
@@ -90,23 +97,23 @@ _OTHER_PROTOCOLS = (
 
 def _within(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
-        raise ReplayError(f"{name} is {value}", remedy=f"It must lie between {low} and {high}")
+        raise WrongOption(f"{name} is {value}", remedy=f"It must lie between {low} and {high}")
 
 
 def _one_of(name: str, value: str, now: Iterable[str], later: Iterable[str]) -> None:
     if value in now:
         return
     if value in later:
-        raise ReplayError(f"{name} {value} isn't built in yet", remedy=f"This version records {', '.join(now)}")
-    raise ReplayError(f"{name} is {value!r}, which is unknown", remedy=f"It must be one of {', '.join(now)}")
+        raise WrongOption(f"{name} {value} isn't built in yet", remedy=f"This version records {', '.join(now)}")
+    raise WrongOption(f"{name} is {value!r}, which is unknown", remedy=f"It must be one of {', '.join(now)}")
 
 
 def parse_sharing_depth(text: str) -> int | None:
     """`full` is None."""
     if text == "full":
         return None
-    if not text.isdigit():
-        raise ReplayError(f"--sharing-depth is {text!r}", remedy="It must be 0, 1, 2, … or full")
+    if not _DEPTH.fullmatch(text):
+        raise WrongOption(f"--sharing-depth is {text!r}", remedy="It must be 0, 1, 2, … or full")
     return int(text)
 
 
@@ -114,15 +121,18 @@ def parse_kill(text: str) -> tuple[tuple[str, float], ...]:
     """`TASK@MS`, or several in one blow joined by `+`: (task, milliseconds) each."""
     found = [_KILL.fullmatch(one.strip()) for one in text.split("+")]
     if not all(found):
-        raise ReplayError(
+        raise WrongOption(
             f"--kill is {text!r}", remedy="Write TASK@MS, as map-1.0@2500, or several in one blow: A@MS+B@MS"
         )
-    return tuple((one["task"], float(one["at_ms"])) for one in found if one)
+    kills = tuple((one["task"], float(one["at_ms"])) for one in found if one)
+    if any(at_ms > LONGEST_MS for _, at_ms in kills):
+        raise WrongOption(f"--kill is {text!r}", remedy=f"Its time must lie between 0 and {LONGEST_MS} ms, a day")
+    return kills
 
 
 def parse_kill_in(text: str) -> tuple[str, str]:
     """`TASK:STATE`."""
     task, colon, state = text.partition(":")
     if not colon or not task or state not in STATE_NAMES:
-        raise ReplayError(f"--kill-in is {text!r}", remedy=f"Write TASK:STATE with one of {', '.join(STATE_NAMES)}")
+        raise WrongOption(f"--kill-in is {text!r}", remedy=f"Write TASK:STATE with one of {', '.join(STATE_NAMES)}")
     return task, state

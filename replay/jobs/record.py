@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from replay.bundle.writer import BundleWriter
-from replay.errors import ReplayError
-from replay.jobs.options import RecordOptions, parse_kill, parse_kill_in
+from replay.jobs.options import RecordOptions, WrongOption, parse_kill, parse_kill_in
 from replay.jobs.pass_through_job import pass_through_manifest, pass_through_partitions
 from replay.jobs.registry import new_operator
 from replay.jobs.summary import summary_of
@@ -46,7 +45,7 @@ def record(
 def run_of(options: RecordOptions, protocols: Protocols, *, recorded_at: str = "") -> Run:
     """The run that the options ask for, checked against the job that they make."""
     if options.job not in JOBS:
-        raise ReplayError(f"there is no job {options.job!r}", remedy=f"Choose one of {', '.join(JOBS)}")
+        raise WrongOption(f"there is no job {options.job!r}", remedy=f"Choose one of {', '.join(JOBS)}")
     job = Job(options.job, RECORDER, recorded_at, options.seed, options.command())
     manifest = pass_through_manifest(job, protocol_of(options), parallelism=options.parallelism, depth=options.depth)
     partitions = pass_through_partitions(
@@ -86,5 +85,5 @@ def _known(manifest: Manifest, task: str) -> TaskId:
     found = manifest.task(task)
     if found is None:
         names = ", ".join(one.id for one in manifest.tasks)
-        raise ReplayError(f"the job has no task {task!r} to kill", remedy=f"Its tasks are {names}")
+        raise WrongOption(f"the job has no task {task!r} to kill", remedy=f"Its tasks are {names}")
     return found.id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,7 @@ from django.core.management.base import CommandParser
 from dashboard.management.base import Command as Base
 from dashboard.management.base import Outcome, WrongUse
 from replay import live
-from replay.errors import ReplayError
-from replay.jobs.options import RecordOptions, parse_sharing_depth
+from replay.jobs.options import RecordOptions, WrongOption, parse_sharing_depth
 from replay.jobs.record import JOBS, record
 from replay.protocols import PROTOCOLS
 
@@ -46,7 +46,11 @@ class Command(Base):
             raise WrongUse("Say which JOB to record and where with --out PATH; --list names the jobs.")
         if options["end_with_parent"]:
             threading.Thread(target=_end_with_parent, daemon=True).start()
-        summary = record(_options(options), options["out"], protocols=PROTOCOLS, recorded_at=live.recorded_at())
+        _end_cleanly()
+        try:
+            summary = record(_options(options), options["out"], protocols=PROTOCOLS, recorded_at=live.recorded_at())
+        except WrongOption as error:
+            raise WrongUse(str(error)) from error
         return Outcome(_text(summary), summary)
 
 
@@ -55,16 +59,13 @@ def _option(name: str) -> str:
 
 
 def _options(given: dict[str, Any]) -> RecordOptions:
-    try:
-        return RecordOptions(
-            job=given["job"],
-            sharing_depth=parse_sharing_depth(given["sharing_depth"]),
-            kills=tuple(given["kill"]),
-            kills_in=tuple(given["kill_in"]),
-            **{name: given[name] for name in (*NUMBERS, *WORDS)},
-        )
-    except ReplayError as error:
-        raise WrongUse(str(error)) from error
+    return RecordOptions(
+        job=given["job"],
+        sharing_depth=parse_sharing_depth(given["sharing_depth"]),
+        kills=tuple(given["kill"]),
+        kills_in=tuple(given["kill_in"]),
+        **{name: given[name] for name in (*NUMBERS, *WORDS)},
+    )
 
 
 def _text(summary: dict[str, Any]) -> str:
@@ -72,6 +73,12 @@ def _text(summary: dict[str, Any]) -> str:
     told = f"Recorded {summary['job']} into {summary['out']}: {summary['records']} records, {len(failures)} failures."
     never = summary.get("kills_not_made", [])
     return told + (f" Not killed, since never in that state: {', '.join(never)}." if never else "")
+
+
+def _end_cleanly() -> None:
+    """SIGTERM ends a recording as Ctrl-C does: what is half written is removed."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _end_with_parent() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from replay.errors import ReplayError
-from replay.jobs.options import RecordOptions, parse_sharing_depth
+from replay.jobs.options import RecordOptions, WrongOption, parse_sharing_depth
 from replay.jobs.record import record
 from replay.protocols import PROTOCOLS
 from tests.replay.simulation.reader import complaints_about
@@ -138,13 +138,18 @@ def test_the_suffix_names_the_container(tmp_path: Path, suffix: str) -> None:
         ({"kills": ("map-1.0",)}, "TASK@MS"),
         ({"kills_in": ("map-1.0:Sleeping",)}, "TASK:STATE"),
         ({"kills": ("map-9.0@5",)}, "no task 'map-9.0'"),
+        ({"kills": ("map-1.0@-5",)}, "TASK@MS"),
+        ({"kills": ("map-1.0@nan",)}, "TASK@MS"),
+        ({"kills": ("map-1.0@99999999999999999999",)}, "between 0 and 86400000 ms"),
+        ({"kills": ("map-1.0@" + "9" * 400,)}, "between 0 and 86400000 ms"),
+        ({"kills": ("map-1.0@5+",)}, "TASK@MS"),
         ({"job": "nexmark-q3"}, "no job 'nexmark-q3'"),
         ({"depth": 1}, "--depth is 1"),
         ({"parallelism": 0}, "--parallelism is 0"),
     ],
 )
 def test_what_it_cannot_do_is_refused_and_leaves_nothing(tmp_path: Path, options: dict[str, Any], says: str) -> None:
-    with pytest.raises(ReplayError) as refused:
+    with pytest.raises(WrongOption) as refused:
         recorded(tmp_path / "out", **options)
     assert says in str(refused.value)
     assert list(tmp_path.iterdir()) == []
@@ -153,6 +158,17 @@ def test_what_it_cannot_do_is_refused_and_leaves_nothing(tmp_path: Path, options
 def test_the_command_line_is_written_down_without_defaults() -> None:
     options = RecordOptions(seed=7, sharing_depth=1, kills=("map-1.0@310", "sink.0@400"))
     assert options.command() == "record pass-through --seed 7 --sharing-depth 1 --kill map-1.0@310 --kill sink.0@400"
+
+
+def test_the_command_line_can_be_given_again_as_it_is_written_down() -> None:
+    options = RecordOptions(kills=("map-1.0@310 + sink.0@310",))
+    assert options.command() == "record pass-through --kill map-1.0@310+sink.0@310"
+
+
+@pytest.mark.parametrize("text", ["-1", "\u00b2", "1.5", "", "9" * 5000])
+def test_a_sharing_depth_that_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(WrongOption, match="--sharing-depth"):
+        parse_sharing_depth(text)
 
 
 def test_a_sharing_depth_is_a_number_or_full() -> None:

@@ -1,0 +1,51 @@
+"""`record` as a command: wrong options, and being ended half way."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.server_process import run_command, wait_until
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["nexmark-q99"], "no job 'nexmark-q99'"),
+        (["pass-through", "--kill", "map-9.0@5"], "no task 'map-9.0'"),
+        (["pass-through", "--kill", "map-1.0@99999999999999999999"], "between 0 and 86400000 ms"),
+        (["pass-through", "--sharing-depth", "\u00b2"], "--sharing-depth"),
+        (["pass-through", "--events", "-1"], "--events is -1"),
+    ],
+)
+def test_an_option_that_cannot_be_meant_so_is_wrong_usage(tmp_path: Path, options: list[str], says: str) -> None:
+    out = tmp_path / "made" / "out.zip"
+    out.parent.mkdir()
+    ran = run_command(tmp_path / "data", "record", *options, "--out", str(out), "--json")
+    assert ran.status == 2 and says in ran.err, ran.err
+    assert says in json.loads(ran.out.splitlines()[-1])["error"]
+    assert "Traceback" not in ran.err
+    assert list(out.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("name", ["out", "out.tar.gz"])
+def test_a_recording_that_is_ended_half_way_leaves_nothing(tmp_path: Path, which: signal.Signals, name: str) -> None:
+    folder = tmp_path / "made"
+    folder.mkdir()
+    command = [sys.executable, "manage.py", "record", "pass-through", "--events", "2000000"]
+    environment = dict(os.environ, CLONOSCOPE_DATA=str(tmp_path / "data"))
+    with subprocess.Popen([*command, "--out", str(folder / name)], cwd=ROOT, env=environment) as process:
+        try:
+            wait_until(lambda: any(folder.glob(".*/tree/*")), "the first members", 60)
+            process.send_signal(which)
+            assert process.wait(20) == 1
+        finally:
+            process.kill()
+    assert list(folder.iterdir()) == []
