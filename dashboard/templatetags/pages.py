@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django import template
@@ -64,6 +65,25 @@ def kind(name: str) -> SafeString:
 @register.simple_tag
 def stepkind(name: str) -> SafeString:
     return _glyph(step_kind(name))
+
+
+@register.simple_tag
+def compared(shown: Any, other: Any) -> SafeString:
+    """A value beside another: bytes in pairs, those that differ marked; anything else as it is."""
+    pairs, others = _pairs(shown), _pairs(other)
+    if pairs is None or others is None:
+        return format_html("{}", shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False))
+    marked = (
+        ("<mark>{}</mark>" if n >= len(others) or pair != others[n] else "{}", pair) for n, pair in enumerate(pairs)
+    )
+    return SafeString(" ".join(format_html(form, pair) for form, pair in marked))
+
+
+def _pairs(value: Any) -> list[str] | None:
+    """The bytes of a text in hex; None where it is none."""
+    if not isinstance(value, str) or not value or len(value) % 2 or not all(c in "0123456789abcdef" for c in value):
+        return None
+    return [value[n : n + 2] for n in range(0, len(value), 2)]
 
 
 @register.simple_tag

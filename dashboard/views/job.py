@@ -26,10 +26,12 @@ from dashboard.queries.tasks import TaskSummary, task_summaries
 from dashboard.queries.timeline import timeline
 from dashboard.views.access import owns, visible_job
 from dashboard.views.parameters import one_of
+from dashboard.views.telling import tells_problems
 
 
 @login_required
 @require_safe
+@tells_problems
 def job_page(request: HttpRequest, job_id: str) -> HttpResponse:
     job = visible_job(request, job_id)
     jobs.reingest_if_older(job)

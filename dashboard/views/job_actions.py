@@ -16,6 +16,7 @@ from dashboard.queries.failures import job_failures
 from dashboard.queries.graph import job_graph
 from dashboard.queries.lake import lake
 from dashboard.views.access import own_job, owns, person, visible_job
+from dashboard.views.telling import tells_problems
 
 
 @login_required
@@ -49,6 +50,7 @@ def delete(request: HttpRequest, job_id: str) -> HttpResponse:
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
+@tells_problems
 def replays(request: HttpRequest, job_id: str) -> HttpResponse:
     """All replays of a job; posting starts one."""
     job = visible_job(request, job_id)
@@ -67,6 +69,7 @@ def replays(request: HttpRequest, job_id: str) -> HttpResponse:
 
 @login_required
 @require_safe
+@tells_problems
 def log(request: HttpRequest, job_id: str) -> HttpResponse:
     """The job's log as plain text, for reading along and for sending to somebody."""
     job = visible_job(request, job_id)

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from dashboard import jobs
 from dashboard.describing import described
 from dashboard.models import Job
 from dashboard.queries.determinants import (
@@ -24,13 +25,15 @@ from dashboard.queries.lake import lake
 from dashboard.queries.log_epochs import Choice, kinds_of, log_choices
 from dashboard.views.access import visible_job
 from dashboard.views.parameters import one_of, whole
+from dashboard.views.telling import tells_problems
 
 
 @login_required
 @require_safe
+@tells_problems
 def logs_page(request: HttpRequest, job_id: str) -> HttpResponse:
     job = visible_job(request, job_id)
-    if not job.readable:
+    if jobs.reingest_if_older(job) or not job.readable:
         return redirect("job", job_id=job.id)
     found = job_graph(job.id)
     ids = [task.id for task in found.manifest.tasks] if found else []

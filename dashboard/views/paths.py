@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
+from dashboard import jobs
 from dashboard.models import Job
 from dashboard.problems import Problem
 from dashboard.queries.causal_paths import causal_path
@@ -18,6 +19,7 @@ from dashboard.queries.lake import lake
 from dashboard.queries.task import task_attempts
 from dashboard.views.access import visible_job
 from dashboard.views.parameters import one_of, whole
+from dashboard.views.telling import tells_problems
 
 # Working a path out reads the whole bundle: above this size the page comes first and the path after it.
 AT_ONCE_BYTES = 24 << 20
@@ -25,10 +27,11 @@ AT_ONCE_BYTES = 24 << 20
 
 @login_required
 @require_safe
+@tells_problems
 def paths_page(request: HttpRequest, job_id: str) -> HttpResponse:
     job = visible_job(request, job_id)
     found = job_graph(job.id)
-    if not job.readable or found is None:
+    if jobs.reingest_if_older(job) or not job.readable or found is None:
         return redirect("job", job_id=job.id)
     context = _context(request, job, found)
     part = request.GET.get("part") == "path"

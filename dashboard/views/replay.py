@@ -21,12 +21,13 @@ from dashboard.queries.lake import lake
 from dashboard.queries.recoveries import recoveries
 from dashboard.queries.recovery_log import recovery_log
 from dashboard.queries.replay_channels import inputs, ledger, told
-from dashboard.queries.replay_overview import kind_counts, state_spans, strip
+from dashboard.queries.replay_overview import KindCount, kind_counts, state_spans, strip
 from dashboard.queries.state_at import state_at
 from dashboard.queries.steps import reading
 from dashboard.queries.why_line import why_line
 from dashboard.views.access import owns, visible_replay
 from dashboard.views.parameters import whole
+from dashboard.views.telling import tells_problems
 from ingest.lake.step_reader import StepReader
 
 PARTS = {"panels": "replay_panels.html", "outcome": "replay_ended.html"}
@@ -35,6 +36,7 @@ STEPS_AROUND = 5
 
 @login_required
 @require_safe
+@tells_problems
 def replay_page(request: HttpRequest, replay_id: str) -> HttpResponse:
     replay = visible_replay(request, replay_id)
     context = _frame(request, replay)
@@ -49,6 +51,7 @@ def replay_page(request: HttpRequest, replay_id: str) -> HttpResponse:
 
 @login_required
 @require_safe
+@tells_problems
 def replay_strip(request: HttpRequest, replay_id: str) -> HttpResponse:
     """The strip of all steps so far, for the picture."""
     with reading(visible_replay(request, replay_id)) as written:
@@ -92,9 +95,16 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
         "row": row,
         "around": around,
         "spans": state_spans(written),
-        "kinds": kind_counts(written),
+        "kinds": (kinds := kind_counts(written)),
+        # Until a replay has come to its end, how much there would have been is not known.
+        "whole": not _is_open(replay, kinds),
+        "diverged_at": next((one.first_step for one in kinds if one.kind == "diverge"), None),
         **_panels(request, replay, written, row),
     }
+
+
+def _is_open(replay: Replay, kinds: list[KindCount]) -> bool:
+    return not replay.readable or all(one.kind != "finish" for one in kinds)
 
 
 def _panels(request: HttpRequest, replay: Replay, written: StepReader, row: dict[str, Any]) -> dict[str, Any]:

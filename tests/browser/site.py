@@ -97,6 +97,17 @@ class Site:
                     archive.add(file, file.relative_to(folder))
         return path
 
+    def flipped_bundle(self) -> Path:
+        """One bit of one buffer that the killed task had sent is another one."""
+        folder = self.folder / "flipped"
+        if not folder.exists():
+            self.bundle("flipped", "--seed", "21", "--kill", f"{KILLED}@{KILLED_AT_MS}")
+            member = sorted(folder.glob(f"tasks/{KILLED}/0/sent-0/*.buf"))[-1]
+            data = bytearray(member.read_bytes())
+            data[len(data) // 2] ^= 1
+            member.write_bytes(data)
+        return folder
+
     def job(self, path: Path) -> str:
         """The id of the bundle's job, ingested."""
         if path.name not in self.jobs:

@@ -7,6 +7,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NARROW, Visitor
+from tests.browser.inspection import faults_of
+from tests.browser.site import Site
 
 pytestmark = pytest.mark.browser
 
@@ -146,3 +148,17 @@ def test_on_a_phone_the_steps_are_under_the_thumb(visit: Visit, replay: str) -> 
     box = page.locator(".steering").bounding_box()
     assert box is not None
     assert box["y"] + box["height"] > NARROW["height"] - 2
+
+
+def test_a_divergence_is_drawn_with_where_and_what_on_either_side(site: Site, visit: Visit) -> None:
+    page = visit().open(f"/jobs/{site.job(site.flipped_bundle())}/")
+    page.get_by_role("button", name="Start the replay").click()
+    expect(page.locator("#verdict")).to_contain_text("diverged", timeout=120_000)
+    told = page.locator(".divergence")
+    expect(told).to_contain_text("tasks/map-1.0/0/sent-0/")
+    marked = told.locator("mark").all_inner_texts()
+    assert len(marked) == 2
+    assert (int(marked[0], 16) ^ int(marked[1], 16)).bit_count() == 1
+    told.get_by_role("link", name="step").click()
+    expect(page.locator("#where")).to_contain_text("diverge")
+    assert faults_of(page) == []

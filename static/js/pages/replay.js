@@ -161,6 +161,7 @@ function begin() {
   const slider = document.getElementById("strip");
   onResize([slider], picture.resize);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", picture.resize);
+  picture.data({ steps: last + 1, binCount: 1, bins: [], marks: [] }); // it moves before its picture is there
   refreshStrip().catch((fault) => notice(fault.message));
   const drag = (event) => event.buttons & 1 && go(picture.stepAt(event));
   slider.addEventListener("pointerdown", (event) => {

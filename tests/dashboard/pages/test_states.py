@@ -4,6 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from dashboard.models import Job, JobShare, Replay, Status, Work
+from ingest.lake.schema import SCHEMA_VERSION
 from tests.dashboard.pages.conftest import as_seen_by
 
 
@@ -131,3 +132,12 @@ def test_names_from_a_bundle_are_text_and_never_markup(owner: User) -> None:
         page = as_seen_by(owner).get(address).content.decode()
         assert "<img src=x" not in page
         assert "<script>alert" not in page
+
+
+def test_tables_that_are_gone_are_told_and_not_a_broken_page(owner: User) -> None:
+    job = job_of(owner, Status.READY)
+    Job.objects.filter(id=job.id).update(schema_version=SCHEMA_VERSION)
+    for address in (f"/jobs/{job.id}/", f"/jobs/{job.id}/logs/"):
+        answer = as_seen_by(owner).get(address)
+        assert answer.status_code == 409
+        assert "is not in the lake" in answer.content.decode()

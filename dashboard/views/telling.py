@@ -1,0 +1,32 @@
+"""Operating faults on a page: the sentence that the API gives, in the pages' own look; faults of the program go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from dashboard.api.failures import problem_of
+from dashboard.problems import Problem
+from ingest.launch import IngestError
+from replay.errors import ReplayError
+
+View = Callable[..., HttpResponse]
+
+
+def tells_problems(view: View) -> View:
+    """A table that is gone, a query over its limits, a bundle that cannot be read: said, with what to do."""
+
+    @wraps(view)
+    def told(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except (Problem, IngestError, ReplayError) as error:
+            problem = problem_of(error)
+            if problem.status >= 500:
+                raise
+            return render(request, "dashboard/problem.html", {"problem": problem}, status=problem.status)
+
+    return told
