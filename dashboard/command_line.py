@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import MutableMapping, Sequence
 
+from dashboard.environment import SettingError
+
 
 def choose_data_folder(arguments: Sequence[str], environment: MutableMapping[str, str] = os.environ) -> None:
-    """Puts the folder of `--data DIR` or `--data=DIR` where the settings look for it."""
+    """Puts the folder of `--data DIR` or `--data=DIR` where the settings look for it.
+
+    An empty one is refused: a variable that was never set must not lead to the default folder, or to the current one.
+    """
     for option, value in zip(arguments, [*arguments[1:], ""], strict=True):
         if option == "--":
             return
-        if option == "--data" and value:
-            environment["CLONOSCOPE_DATA"] = os.path.abspath(value)
-        elif option.startswith("--data="):
-            environment["CLONOSCOPE_DATA"] = os.path.abspath(option.removeprefix("--data="))
+        name, _, joined = option.partition("=")
+        if name == "--data":
+            chosen = joined if "=" in option else value
+            if not chosen:
+                raise SettingError("--data names no folder. Say which one, as --data DIR.")
+            environment["CLONOSCOPE_DATA"] = os.path.abspath(chosen)

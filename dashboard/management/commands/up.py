@@ -11,7 +11,7 @@ from django.core.management.base import CommandParser
 
 from dashboard import folder, loopback, serving
 from dashboard.management.base import Command as Base
-from dashboard.management.base import Outcome
+from dashboard.management.base import Outcome, WrongUse
 from dashboard.opening import open_folder
 from dashboard.work.demo import queue_demo
 from dashboard.work.sweep import free_leases_of_the_folder
@@ -30,6 +30,8 @@ class Command(Base):
 
     def run(self, **options: Any) -> Outcome:
         host, port = options["host"], options["port"]
+        if port not in range(1 << 16):
+            raise WrongUse(f"{port} is no port: ports are 1 to 65535, and 0 for any that is free.")
         if not settings.WORKER_IN_PROCESS:
             return self._serve(host, port, None, options)
         with folder.held(address=serving.address_of(host, port)) as hold:

@@ -1,13 +1,16 @@
 """Every command: what it prints last with --json, its exit status, and that it works with and without a server."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from bench.server_process import Ran, ServerProcess, processes_of, run_command
+from bench.server_process import ROOT, Ran, ServerProcess, processes_of, run_command
 from replay.bundle.containers import open_container
 from replay.bundle.reader import open_bundle
 
@@ -142,6 +145,8 @@ def test_the_same_command_line_records_equal_bundles(data: Path, tmp_path: Path)
         (["login-link", "admin"], 1),
         (["restore", "/no/such/backup"], 1),
         (["doctor", "--nonsense"], 2),
+        (["up", "--port", "65536"], 2),
+        (["up", "--port=-1"], 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -151,6 +156,16 @@ def test_what_cannot_be_done_is_one_sentence_and_a_status(data: Path, arguments:
     assert "Traceback" not in ran.err
     if status == 1:
         assert last_object(ran)["error"] in ran.err
+
+
+@pytest.mark.parametrize("option", [["--data", ""], ["--data="], ["--data"]])
+def test_an_empty_data_folder_is_refused_and_not_replaced_by_another(option: list[str], tmp_path: Path) -> None:
+    """As of a variable that was never set: nothing of it may reach the default folder or the current one."""
+    command = [sys.executable, str(ROOT / "manage.py"), "jobs", *option]
+    environment = {**os.environ, "CLONOSCOPE_DATA": str(tmp_path / "default")}
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode != 0 and "--data names no folder" in ran.stderr, ran.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_doctor_finds_a_healthy_machine_and_makes_no_folder(data: Path) -> None:
