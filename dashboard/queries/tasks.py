@@ -13,7 +13,7 @@ _COUNTS_SQL = """
 SELECT task, kind, sum(determinants)::BIGINT, sum(bytes)::BIGINT FROM counts GROUP BY ALL ORDER BY ALL
 """
 _ATTEMPTS_SQL = """
-SELECT task, max(attempt) + 1 FROM events WHERE type = 'attempt-started' GROUP BY task
+SELECT task, max(attempt)::HUGEINT + 1 FROM events WHERE type = 'attempt-started' GROUP BY task
 """
 _KIND_ORDER = {kind.name: place for place, kind in enumerate(DETERMINANTS)}
 

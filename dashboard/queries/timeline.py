@@ -57,7 +57,7 @@ def timeline(lake: Lake, *, job: str, manifest: Manifest, failures: list[Failure
 def _bands(epochs: list[tuple[Any, ...]], duration_us: int) -> list[dict[str, Any]]:
     """An epoch's band ends where the next begins, so that the bands never overlap."""
     starts = [start if start is not None else 0 for _, start, _, _, _ in epochs]
-    ends = [*starts[1:], duration_us]
+    ends = [*starts[1:], *([duration_us] if starts else [])]
     return [
         {"epoch": epoch, "startUs": start, "endUs": max(start, end), "determinants": determinants, "bytes": size}
         for (epoch, _, _, determinants, size), start, end in zip(epochs, starts, ends, strict=True)
