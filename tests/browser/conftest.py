@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser.site import Site
 
@@ -29,6 +29,10 @@ WATCH_POLICY = """
 document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy violated: ${event.violatedDirective} by ${event.blockedURI} ${event.sourceFile ?? ""}`));
 """
+
+
+# Generous, for machines that run other tests beside these; what is awaited comes in milliseconds else.
+expect.set_options(timeout=30_000)
 
 
 @dataclass
@@ -74,7 +78,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site.stop()
 
 
-@pytest.fixture(scope="session")
+# Playwright runs an event loop in the thread of the tests, where Django and asyncio want none: it ends with its module.
+@pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
@@ -82,7 +87,7 @@ def browser(chromium: str) -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def signed_in(site: Site, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The state of a browser that came in by a one-time link."""
     kept = tmp_path_factory.mktemp("signed-in") / "state.json"
@@ -124,14 +129,16 @@ def killed_job(site: Site) -> str:
     return site.job(site.killed_bundle())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def faulty_job(site: Site) -> str:
     return site.job(site.faulty_bundle())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def replay(site: Site, browser: Browser, signed_in: Path, killed_job: str) -> str:
-    """The id of a finished replay of the killed task, started as a person starts it."""
+    """The id of a finished replay of the killed task, started as a person starts it, once for all."""
+    if site.replay:
+        return site.replay
     context = browser.new_context(storage_state=signed_in, viewport=WIDE)
     page = context.new_page()
     page.goto(f"{site.url}/jobs/{killed_job}/")
@@ -141,4 +148,5 @@ def replay(site: Site, browser: Browser, signed_in: Path, killed_job: str) -> st
     found = re.search(r"/replays/(r_\w+)/", page.url)
     context.close()
     assert found is not None
-    return found.group(1)
+    site.replay = found.group(1)
+    return site.replay
