@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from dashboard import store
+from replay.bundle.members import MANIFEST
 from replay.bundle.pack import Pack
 from replay.errors import ReplayError
 from replay.model import Graph, Manifest
@@ -39,17 +40,26 @@ class JobGraph:
         }
 
 
+# A manifest may have 16 MiB, and takes many times that in memory: of large ones few are kept at hand.
+LARGE_BYTES = 256 << 10
+
+
 def job_graph(job_id: str) -> JobGraph | None:
     """None where the bundle is gone from the store."""
     path = store.pack_path(job_id)
     try:
-        return _read(job_id, path.stat().st_mtime_ns)
+        with closing(Pack(path)) as pack:
+            read = _read_small if pack.size(MANIFEST) <= LARGE_BYTES else _read_large
+        return read(job_id, path.stat().st_mtime_ns)
     except (FileNotFoundError, ReplayError):
         return None
 
 
-@lru_cache(maxsize=64)
 def _read(job_id: str, _written_ns: int) -> JobGraph:
     with closing(Pack(store.pack_path(job_id))) as pack:
-        manifest = Manifest.from_json(pack.read("job.json"))
+        manifest = Manifest.from_json(pack.read(MANIFEST))
     return JobGraph(manifest, Graph(manifest))
+
+
+_read_small = lru_cache(maxsize=64)(_read)
+_read_large = lru_cache(maxsize=2)(_read)
