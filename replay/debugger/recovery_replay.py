@@ -99,11 +99,35 @@ class RecoveryReplay:
         return ""
 
     def _free(self) -> tuple[Verdict, str]:
+        task, attempt = self.scene.task, self.scene.attempt
+        if any(self.story.returned_to(task, attempt).values()):
+            depth = self.source.manifest.protocol.sharing_depth
+            raise DivergenceFound(
+                f"The events say that determinants came back to attempt {attempt} of {task}, but at sharing depth "
+                f"{'full' if depth is None else depth} it asks nobody for any.",
+                member="events.ndjson",
+                asked="no determinants",
+                logged="determinants-received",
+            )
         self._verify_attempts()
-        return "free", (
-            f"No determinants of {self.scene.task} were returned: nobody depends on what it had chosen, and attempt "
-            f"{self.scene.attempt} is a new execution."
+        return (
+            "free",
+            f"No determinants of {task} were returned{self._why_free()} Attempt {attempt} is a new execution.",
         )
+
+    def _why_free(self) -> str:
+        """What follows for others is not always the same."""
+        if self.source.manifest.protocol.sharing_depth == 0:
+            return (
+                ", as at sharing depth 0 none are kept: tasks below it may depend on what it had chosen, and nothing "
+                "binds it to choose the same again."
+            )
+        if not self.source.graph.task(self.scene.task).outputs:
+            return (
+                ", as nobody is below it to hold them: what it had given to the outside world since the checkpoint it "
+                "may give again, and otherwise."
+            )
+        return ": nobody depends on what it had chosen."
 
     # --- the replay ---
 
@@ -120,10 +144,21 @@ class RecoveryReplay:
         except DivergenceFound as found:
             raise culprit_upstream(source, self.story, scene.task, found) from None
         except Missing:
-            if self.execution is None or not self.execution.log.lengths:
-                walk_log(by_thread, source.graph.task(scene.task), scene.before[0], self.steps, bringers)
-                self._conclude_without_execution()
+            self.walk_log(bringers)
             raise
+
+    def walk_log(self, bringers: Bringers | None = None) -> None:
+        """Where nothing was executed: the determinants that came back, and the state machine to its end."""
+        logs, scene = self.walk.started, self.scene
+        if not logs or (self.execution is not None and self.execution.log.lengths):
+            return
+        by_thread: dict[Thread, dict[int, bytes]] = {}
+        for copy in logs:
+            by_thread.setdefault(copy.log.thread, {})[copy.epoch] = copy.data
+        shape = self.source.graph.task(scene.task)
+        check_decodable(by_thread, "what was returned", len(shape.inputs))
+        walk_log(by_thread, shape, scene.before[0], self.steps, bringers or Bringers())
+        self._conclude_without_execution()
 
     def _execute(self, logs: Mapping[Thread, Mapping[int, bytes]], bringers: Bringers) -> None:
         source, scene = self.source, self.scene

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from replay.debugger.attempt_replay import replay_attempt
+from replay.debugger.lacking import first_lack
 from replay.debugger.outcome import DivergenceFound, Missing, Outcome
 from replay.debugger.ports import NoSteps, RecordingSource, StepSink
 from replay.debugger.recovery_replay import RecoveryReplay
@@ -52,13 +53,26 @@ def replay(
 
 def _run_recovery(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> Outcome:
     replayed = RecoveryReplay(source, story, scene, steps)
-    verdict, sentence = replayed.run()
+    try:
+        verdict, sentence = replayed.run()
+    except DivergenceFound as found:
+        lack = first_lack(source)
+        if lack is None:
+            raise
+        replayed.walk_log()
+        raise lack.instead_of(found) from None
     steps.write("finish", sentence, causes=steps.caused_by("transition"))
     return _outcome(verdict, scene, steps, sentence, replayed.detail)
 
 
 def _run_attempt(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> Outcome:
-    sentence, detail = replay_attempt(source, story, scene, steps)
+    try:
+        sentence, detail = replay_attempt(source, story, scene, steps)
+    except DivergenceFound as found:
+        lack = first_lack(source)
+        if lack is None:
+            raise
+        raise lack.instead_of(found) from None
     steps.write("finish", sentence, causes=steps.caused_by("restore"))
     return _outcome("identical", scene, steps, sentence, detail)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from random import Random
 
 import pytest
 
+from replay.debugger.lacking import first_lack
 from replay.debugger.replay import replay
+from replay.debugger.story import Story
 from replay.errors import ReplayError
 from tests.replay.debugger.recordings import one_failure
-from tests.replay.debugger.worlds import Kept, MemoryMembers, bundle_of
+from tests.replay.debugger.worlds import Kept, MemoryMembers, bundle_of, world_of
 
 
 def without(*parts: str) -> MemoryMembers:
@@ -24,8 +27,26 @@ def without(*parts: str) -> MemoryMembers:
         (without("map-1.0/0/main/", "map-1.0/0/out-0/"), "map-1.0/0/"),
         (without("map-1.0/0/sent-", "map-1.0/1/sent-"), "map-1.0"),
         (without(".rcv", ".dlt"), ".dlt"),
+        (without("/source/"), "source.0/0/source/0.ndjson"),
+        (without(".buf"), ".buf"),
+        (without("/main/"), "/main/"),
+        (without("map-1.0/0/out-0/"), "map-1.0/0/out-0/"),
+        (without("map-1.0/0/received-0/", "map-1.0/1/received-0/"), "received-0/"),
+        (without("map-1.0/0/sent-0/"), "map-1.0/0/sent-0/"),
     ],
-    ids=["inputs", "snapshot", "logs", "outputs", "deltas"],
+    ids=[
+        "inputs",
+        "snapshot",
+        "logs",
+        "outputs",
+        "deltas",
+        "records",
+        "buffers",
+        "main-logs",
+        "output-log",
+        "receipts",
+        "sent",
+    ],
 )
 def test_what_is_missing_is_named(members: MemoryMembers, lacks: str) -> None:
     kept = Kept()
@@ -34,6 +55,27 @@ def test_what_is_missing_is_named(members: MemoryMembers, lacks: str) -> None:
     assert lacks in outcome.sentence and "lacks" in outcome.sentence
     assert {row.state for row in kept.rows} >= {"Standby", "WaitingConnections", "WaitingDeterminants"}
     assert kept.rows[-1].kind == "finish" and kept.rows[-1].text == outcome.sentence
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_of_a_whole_recording_nothing_is_gone(seed: int) -> None:
+    _, members = world_of(seed)
+    assert first_lack(bundle_of(members)) is None
+
+
+@pytest.mark.parametrize("seed", range(0, 30, 3))
+def test_any_one_member_that_is_gone_contradicts_nothing(seed: int) -> None:
+    """The verdict may stay what it was; it is never that the recording contradicts itself."""
+    world, members = world_of(seed)
+    failures = list(Story.read(bundle_of(members).events()).failures)[:1]
+    for failure in failures if world.manifest.protocol.sharing_depth != 0 else ():
+        whole = replay(bundle_of(members), failure=failure).verdict
+        names = [name for name in members.names("tasks/") if members.size(name) and not name.endswith(".rcv")]
+        for name in Random(f"gone {seed}").sample(names, min(12, len(names))):
+            outcome = replay(bundle_of(members.without(name)), failure=failure)
+            assert outcome.verdict in (whole, "unknown"), f"{name}: {outcome.sentence} {world.reproduce_with}"
+            if outcome.verdict == "unknown" != whole:
+                assert "lacks" in outcome.sentence
 
 
 def with_operator(name: str) -> MemoryMembers:
@@ -88,6 +130,7 @@ def test_a_recording_without_events_has_no_failure_to_replay() -> None:
 def test_at_sharing_depth_zero_the_new_execution_is_free() -> None:
     outcome = replay(bundle_of(one_failure(sharing_depth=0)), failure=0)
     assert (outcome.verdict, outcome.exit_status) == ("free", 0)
+    assert "tasks below it may depend" in outcome.sentence and "nobody depends" not in outcome.sentence
     again = replay(bundle_of(one_failure(sharing_depth=0)), task="map-1.0", attempt=0)
     assert again.verdict == "unknown" and "at sharing depth 0 nothing is logged" in again.sentence
 
@@ -103,3 +146,17 @@ def test_attempts_are_not_counted_through_to_a_number_that_only_an_event_names(k
     lines = b"".join(json.dumps(event).encode() + b"\n" for event in events)
     outcome = replay(bundle_of(one_failure().with_("events.ndjson", lines)), failure=0)
     assert outcome.verdict in ("unknown", "diverged"), outcome.sentence
+
+
+def test_determinants_that_came_back_though_nobody_asks_are_a_contradiction() -> None:
+    members = one_failure()
+    manifest = json.loads(members.members["job.json"])
+    manifest["protocol"]["sharing_depth"] = 0
+    outcome = replay(bundle_of(members.with_("job.json", json.dumps(manifest).encode())), failure=0)
+    assert outcome.verdict == "diverged" and "sharing depth 0" in outcome.sentence
+
+
+def test_a_new_execution_of_a_sink_is_free_but_not_without_a_trace() -> None:
+    outcome = replay(bundle_of(one_failure(task="sink.0")), failure=0)
+    assert outcome.verdict == "free"
+    assert "may give again" in outcome.sentence and "nobody depends" not in outcome.sentence

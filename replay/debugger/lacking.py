@@ -1,0 +1,184 @@
+"""Members that are gone, as the rest of the recording shows: what is gone contradicts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from replay.bundle.members import member_name
+from replay.debugger.members import placed_buffers, placed_receipts, placed_sendings
+from replay.debugger.outcome import DivergenceFound, Missing
+from replay.debugger.ports import RecordingSource
+from replay.errors import CorruptMember
+from replay.log.codec import decode_all
+from replay.log.deltas import decode_extents
+from replay.log.determinants import Order
+from replay.model import MAIN, LogId, TaskId, thread_of_output
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """A member that must have been there, and what shows it."""
+
+    member: str
+    shown_by: str
+
+    def instead_of(self, found: DivergenceFound) -> Missing:
+        """What was found on the way may follow from the lack, so it proves nothing."""
+        return Missing(
+            f"The recording lacks {self.member}, though {self.shown_by}. So it can't be said whether the replay is "
+            f"identical. What was found: {found.sentence}",
+            **{**found.detail, "lacks": self.member},
+        )
+
+
+def first_lack(source: RecordingSource) -> Lack | None:
+    """The first one from the sources down, if anything is gone."""
+    logs = any(name.endswith(".det") for name in source.members.names("tasks/"))
+    for task in source.graph.order:
+        for attempt in source.attempts(task):
+            try:
+                lack = next(_Attempt(source, task, attempt, logs).lacks(), None)
+            except (DivergenceFound, CorruptMember):
+                continue  # damaged, and not gone
+            if lack is not None:
+                return lack
+    return None
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One attempt's folder. `logs`: the recording has determinants at all."""
+
+    source: RecordingSource
+    task: TaskId
+    attempt: int
+    logs: bool
+    record_epochs: set[int] = field(default_factory=set)
+
+    def lacks(self) -> Iterator[Lack]:
+        for k in range(len(self.source.graph.task(self.task).outputs)):
+            yield from self._of_output(k)
+        yield from self._of_main()
+        if self.source.graph.task(self.task).inputs:
+            yield from self._of_inputs()
+        else:
+            yield from self._of_source()
+
+    def _size(self, folder: str, epoch: int, suffix: str | None = None) -> int | None:
+        """None where the member isn't there."""
+        name = member_name(self.task, self.attempt, folder, epoch, suffix)
+        return self.source.members.size(name) if name in self.source.members else None
+
+    def _lack(self, folder: str, epoch: int, shown_by: str, suffix: str | None = None) -> Lack:
+        return Lack(member_name(self.task, self.attempt, folder, epoch, suffix), shown_by)
+
+    # --- what it cut and sent ---
+
+    def _of_output(self, k: int) -> Iterator[Lack]:
+        thread, folder = thread_of_output(k), f"sent-{k}"
+        epochs = {
+            *self.source.epochs(self.task, self.attempt, folder),
+            *self.source.epochs(self.task, self.attempt, thread),
+        }
+        for epoch in sorted(epochs):
+            cut = self._size(folder, epoch, "buf")
+            if cut is None and self._size(folder, epoch, "dlt"):
+                yield self._lack(folder, epoch, f"buffers of {thread} were sent in that epoch", "buf")
+            if cut is None and self._size(thread, epoch):
+                yield self._lack(folder, epoch, f"the log of {thread} names buffers of that epoch", "buf")
+            if cut and self.logs and self._size(thread, epoch) is None:
+                yield self._lack(thread, epoch, f"{thread} cut buffers in that epoch")
+        self._note_records(k)
+
+    def _note_records(self, k: int) -> None:
+        """In which epochs records were written. A barrier that a flipped bit made one of them doesn't count."""
+        for placed in placed_buffers(self.source, self.task, self.attempt, k):
+            if not placed.frame.is_event and not placed.frame.payload.startswith(b'{"'):
+                self.record_epochs.add(placed.frame.epoch)
+
+    # --- what it chose ---
+
+    def _of_main(self) -> Iterator[Lack]:
+        """Where receipts and buffers say that the main log stood past its beginning, there was one."""
+        if not self.logs:
+            return
+        threads = self.source.graph.task(self.task).threads
+        # Only epochs that other members are of: any other number is that of a flipped bit.
+        known = {epoch for one in threads for epoch in self.source.epochs(self.task, self.attempt, one)}
+        known |= self.record_epochs
+        for epoch, offset in self._places():
+            if offset > 0 and self._size(MAIN, epoch) is None and epoch in known:
+                yield self._lack(MAIN, epoch, "buffers were cut or taken in that epoch of its main log")
+        for k in range(len(self.source.graph.task(self.task).outputs)):
+            for epoch in sorted(self._carried(k) & known):
+                if self._size(MAIN, epoch) is None:
+                    yield self._lack(MAIN, epoch, "bytes of it were sent on")
+
+    def _carried(self, k: int) -> set[int]:
+        """The epochs of its own main log of which deltas carried something."""
+        own, layout = LogId(self.task, MAIN), self.source.manifest.protocol.delta_layout
+        sendings = placed_sendings(self.source, self.task, self.attempt, k)
+        extents = (decode_extents(frame.delta, self.source.ids, layout) for *_, frame in sendings if frame.delta)
+        return {one.epoch for of_sending in extents for one in of_sending if one.log == own and one.length}
+
+    def _places(self) -> Iterator[tuple[int, int]]:
+        task = self.source.graph.task(self.task)
+        for k in range(len(task.outputs)):
+            for placed in placed_buffers(self.source, self.task, self.attempt, k):
+                yield placed.frame.main_epoch, placed.frame.main_offset
+        for i in range(len(task.inputs)):
+            for _, _, receipt in placed_receipts(self.source, self.task, self.attempt, i):
+                if receipt.taken:
+                    yield receipt.epoch, receipt.offset
+
+    # --- what it read ---
+
+    def _of_source(self) -> Iterator[Lack]:
+        for epoch in sorted(self.record_epochs):
+            if self._size("source", epoch) is None:
+                yield self._lack("source", epoch, "its records of that epoch were sent on")
+
+    def _of_inputs(self) -> Iterator[Lack]:
+        for i, channel in enumerate(self.source.graph.task(self.task).inputs):
+            there = self.source.epochs(self.task, self.attempt, f"received-{i}")
+            for epoch in self._epochs_left():
+                if epoch not in there:
+                    yield self._lack(f"received-{i}", epoch, f"it took the barrier of {channel} that ends that epoch")
+            last = self._last_epoch_with_takes(i)
+            if last is not None and not any(epoch >= last for epoch in there):
+                yield self._lack(f"received-{i}", last, f"it took buffers of {channel} in that epoch")
+            yield from self._of_sender(i)
+
+    def _epochs_left(self) -> tuple[int, ...]:
+        """The epochs that it went on from: every input brought the barrier that ends them."""
+        return tuple(self.source.epochs(self.task, self.attempt, MAIN))[:-1]
+
+    def _last_epoch_with_takes(self, i: int) -> int | None:
+        task = self.source.graph.task(self.task)
+        if len(task.inputs) == 1:
+            return max(self.record_epochs, default=None)
+        found = None
+        for epoch in self.source.epochs(self.task, self.attempt, MAIN):
+            data = self.source.log_bytes(self.task, self.attempt, MAIN, epoch)
+            if any(isinstance(one, Order) and one.channel == i for _, _, one in decode_all(data)):
+                found = epoch
+        return found
+
+    def _of_sender(self, i: int) -> Iterator[Lack]:
+        """A buffer that arrived was cut, and sent, by an attempt whose folder has that epoch."""
+        graph = self.source.graph
+        channel = graph.channel(graph.task(self.task).inputs[i])
+        attempts = set(self.source.attempts(channel.source))
+        for epoch in self.source.epochs(self.task, self.attempt, f"received-{i}"):
+            name = member_name(self.task, self.attempt, f"received-{i}", epoch)
+            for sender in sorted(self._senders(i, epoch) & attempts):
+                for suffix in ("buf", "dlt"):
+                    gone = member_name(channel.source, sender, f"sent-{channel.k}", epoch, suffix)
+                    if gone not in self.source.members:
+                        yield Lack(gone, f"{name} has receipts for it")
+
+    def _senders(self, i: int, epoch: int) -> set[int]:
+        path = member_name(self.task, self.attempt, f"received-{i}", epoch)
+        found = placed_receipts(self.source, self.task, self.attempt, i)
+        return {receipt.sender_attempt for one, _, receipt in found if one == path}
