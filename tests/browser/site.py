@@ -28,6 +28,7 @@ class Site:
     url: str = ""
     process: subprocess.Popen[str] | None = None
     jobs: dict[str, str] = field(default_factory=dict)
+    replay: str = ""
 
     @property
     def data(self) -> Path:
