@@ -133,14 +133,16 @@ def _lost_its_jvm(context: SparkContext) -> bool:
 
 def why_of(traces: str) -> str:
     """The one sentence in Spark's pages of traces: the last line that names an error, and what to do."""
-    lines = [line.strip() for line in traces.splitlines()]
+    lines = [line.strip().removeprefix("Caused by: ") for line in traces.splitlines()]
     named = [line for line in lines if _NAMES_ERROR.match(line)]
     what = (named or lines or ["no reason was given"])[-1][:300].rstrip(".")
     if "No space left" in what or "Disk quota exceeded" in what:
         return f"the disk is full ({what}). Make room, then retry."
-    if "MemoryError" in what:
+    if "MemoryError" in what or _WORKER_CRASHED in traces:
         return "a task needs more memory than it may use. Record with smaller epochs, or raise the limit."
     return f"{what}. The log has the whole story."
 
 
+# Where Arrow or numpy cannot have more memory, they end the process.
+_WORKER_CRASHED = "Python worker exited unexpectedly (crashed)"
 _NAMES_ERROR = re.compile(r"[\w.]*(Error|Exception)\b")

@@ -16,6 +16,8 @@ from ingest.lake.schema import MAX_FILE_ROWS, ROW_GROUP_ROWS, Table
 
 ROWS_AT_ONCE = 8_192
 PENDING_BYTES = 32 << 20
+# Columns of one row take kilobytes beside their bytes: a bundle may have a million logs, each with next to nothing.
+PENDING_BATCHES = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,8 @@ class TableWriter:
         self._pending_bytes += batch.nbytes
         self._file_rows += batch.num_rows
         self.total_rows += batch.num_rows
+        if len(self._pending) >= PENDING_BATCHES:
+            self._pending = pa.Table.from_batches(self._pending, self.table.schema).combine_chunks().to_batches()
         if self._pending_rows >= self.row_group_rows or self._pending_bytes >= PENDING_BYTES:
             self._write_row_groups(everything=self._pending_bytes >= PENDING_BYTES)
         return span

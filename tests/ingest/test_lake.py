@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -251,3 +252,15 @@ def test_events_have_a_column_for_every_field_of_the_format(tmp_path: Path):
         "latency_p99_us thread offset"
     )
     assert set(fields.split()) | {"more"} == set(EVENTS.schema.names)
+
+
+def test_many_small_batches_take_little_memory_until_they_are_written(tmp_path: Path):
+    """A bundle may have a million logs of a byte each; what a batch takes beside its bytes must not add up."""
+    writer = TableWriter(DETERMINANTS, tmp_path, "part")
+    before = pa.total_allocated_bytes()
+    rows = 5000
+    for seq in range(rows):
+        writer.add({"task": f"map-1.{seq}", "seq": pa.array([seq]), "offset": pa.array([0]), "channel": [7]}, 1)
+    assert (pa.total_allocated_bytes() - before) / rows < 400
+    (file,) = writer.close()
+    assert pq.read_table(tmp_path / file.path)["seq"].to_pylist() == list(range(rows))

@@ -29,6 +29,22 @@ def test_the_tasks_own_error_is_told(error: str, sentence: str):
     assert why_of(TRACE.format(error=error)) == sentence
 
 
+CRASH = """Job aborted due to stage failure: Task 0 in stage 2.0 failed 4 times, most recent failure: Lost task 0.3
+org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting something.
+\tat org.apache.spark.api.python.PythonRunner$$anon$5.read(PythonRunner.scala:1632)
+Caused by: java.io.EOFException
+\t... 22 more
+"""
+
+
+def test_a_task_that_was_ended_for_want_of_memory_is_told_so():
+    assert why_of(CRASH).startswith("a task needs more memory than it may use.")
+
+
+def test_a_cause_without_words_is_told_by_its_name():
+    assert why_of(CRASH.replace("crashed", "lost")) == "java.io.EOFException. The log has the whole story."
+
+
 def test_without_any_error_the_last_line_is_told():
     assert why_of("something\nhappened") == "happened. The log has the whole story."
     assert why_of("") == "no reason was given. The log has the whole story."
