@@ -287,7 +287,7 @@ class Attempt:
         """Told again when the recovery is over, so what comes before that is let go."""
         if self.settled:
             if self.body.ignore_checkpoint(checkpoint):
-                self.event("checkpoint-ignored", re=re, task=self.task, checkpoint=checkpoint)
+                self.event("checkpoint-ignored", re=re, task=self.task, checkpoint=checkpoint, bytes=0)
             self.main.settle()
             self.main.wake()
 

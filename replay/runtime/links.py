@@ -61,7 +61,9 @@ class Links:
         for end, side in ((connection.sender, "output"), (connection.receiver, "input")):
             if not end.alive:
                 continue
-            n = end.event("channel-lost", re=re, failure=failure, channel=channel.id, side=side)
+            received = end.received_since(channel.i, end.manager.epoch) if side == "input" else 0
+            fields = {"channel": channel.id, "side": side, "received": received}
+            n = end.event("channel-lost", re=re, failure=failure, **fields)
             if side == "output":
                 end.output(channel.k).disconnected()
             else:
