@@ -71,7 +71,19 @@ class EmbeddedWorker:
         state.should_stop = None
 
 
+    @property
+    def is_running(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+
 _worker = EmbeddedWorker()
+
+
+def bundle_is_coming() -> None:
+    """Whoever begins an upload will want it ingested: by then the driver is warm."""
+    if _worker.is_running:
+        service().warm()
+
 
 
 async def start() -> None:

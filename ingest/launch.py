@@ -120,6 +120,12 @@ class SparkDriver:
         """Starts the driver ahead of the first ingest; returns at once, while it warms up."""
         with self._state:
             self._start()
+        # An ingest that never comes leaves it idle like one that has ended.
+        if self._busy.acquire(blocking=False):
+            try:
+                self._rest()
+            finally:
+                self._busy.release()
 
     def ingest(
         self, request: IngestRequest, on_progress: OnProgress = lambda _: None, cancelled: Cancelled = never

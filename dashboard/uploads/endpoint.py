@@ -123,6 +123,7 @@ class _Upload:
         answer = await self._ask(form)
         if self._passage.landing is None:
             return answer
+        _warm_up()
         await form.until_file()
         pieces = Pieces(self._passage.landing)
         async for data in form.file():
@@ -136,6 +137,7 @@ class _Upload:
         answer = await ask(self._django, self._scope)
         if self._passage.landing is None:
             return answer
+        _warm_up()
         pieces = Pieces(self._passage.landing)
         try:
             async for chunk in body_of(self._receive):
@@ -153,6 +155,13 @@ class _Upload:
         """A form sent by a page without scripts: its CSRF token is a field that stands before the file."""
         scope = self._scope
         return bool(header(scope, b"cookie")) and not (header(scope, b"authorization") or header(scope, b"x-csrftoken"))
+
+
+def _warm_up() -> None:
+    if settings.WORKER_IN_PROCESS:
+        from dashboard import embedded
+
+        embedded.bundle_is_coming()
 
 
 def _problem_of(error: Exception) -> Problem:

@@ -16,6 +16,7 @@ from dashboard.work import lease, supervise_demo, supervise_ingest, supervise_re
 from dashboard.work.claim import Claim, LeaseLost, claim, fenced, finish, set_status
 from dashboard.work.driver import WarmDriver
 from dashboard.work.sweep import Sweeper, write_log
+from ingest.launch import IngestError
 
 log = logging.getLogger("clonoscope.work")
 
@@ -44,6 +45,18 @@ class WorkService:
         self.stopping.set()
         self.sweeper.stop()
         self.driver.stop()
+
+    def warm(self) -> None:
+        """Starts the driver while the bundle that it will ingest is still on its way; returns at once."""
+        threading.Thread(target=self._warm, name="warm-up", daemon=True).start()
+
+    def _warm(self) -> None:
+        try:
+            if not self.stopping.is_set():
+                self.driver.get().start()
+        except IngestError as error:
+            # The ingest will meet it too, and say it to whoever asked for that.
+            log.info("the Spark driver could not be started ahead: %s", error)
 
     def run(self, work_id: int) -> None:
         """What a message asks for, then whatever of its kind is queued; nothing while all places are taken."""
@@ -87,7 +100,10 @@ class WorkService:
     def _supervisor(self, kind: str) -> Callable[[Claim, lease.Lease], None]:
         if kind == Kind.INGEST:
             return lambda held, kept: supervise_ingest.supervise(held, kept, self.driver)
-        return supervise_replay.supervise if kind == Kind.REPLAY else supervise_demo.supervise
+        if kind == Kind.REPLAY:
+            return supervise_replay.supervise
+        self.warm()
+        return supervise_demo.supervise
 
 
 def _fail_broken(held: Claim) -> None:

@@ -19,7 +19,7 @@ from dashboard.work.lease import Lease
 from replay.errors import BundleError
 
 NAME = "demo: pass-through with one failure"
-OPTIONS = ("pass-through", "--seed", "7", "--kill", "map-1.0@2500")
+OPTIONS = ("pass-through", "--seed", "7", "--events", "16000", "--depth", "4", "--kill", "map-1.0@1700")
 LOOK_S = 0.1
 
 

@@ -100,8 +100,9 @@ def test_cancelling_ends_the_child_and_steps_so_far_can_be_read(long_pack: Path,
         cancelled.set()
 
     request = ReplayRequest(long_pack, tmp_path / "steps", failure=0)
+    written = (tmp_path / "steps" / "manifest.json").exists
     with pytest.raises(IngestCancelled):
-        run_replay(request, tmp_path / "replay.log", OnFirst(cancel), cancelled.is_set)
+        run_replay(request, tmp_path / "replay.log", OnFirst(cancel), lambda: cancelled.is_set() and written())
     assert len(seen) == 1
     wait_until_gone(seen)
     reader = StepReader(tmp_path / "steps")

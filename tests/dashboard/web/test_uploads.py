@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from bench.server_process import processes_of, wait_until
 from tests.dashboard.web import bundles
 from tests.dashboard.web.server import Person, RealServer, status_line, until
 
@@ -151,6 +152,20 @@ def test_an_upload_in_pieces(server: RealServer, people: dict[str, Person]) -> N
         assert done.status_code == 202 and done.json()["name"] == "pieces.zip"
         assert client.post(f"{url}/finish").status_code == 404
         assert client.head(url).status_code == 404
+
+
+@pytest.mark.spark
+def test_the_driver_warms_up_while_a_bundle_arrives(tmp_path: Path) -> None:
+    server = RealServer(tmp_path / "data")
+    server.start()
+    try:
+        ada = server.people(ada=None)["ada"]
+        url = begin(server, ada, 2 * MIB)
+        assert not [one for one in processes_of(server.data) if one.kind == "driver"]
+        assert patch(server, ada, url, 0, b"x" * MIB).status_code == 204
+        wait_until(lambda: any(one.kind == "driver" for one in processes_of(server.data)), "the driver", 30)
+    finally:
+        server.stop()
 
 
 def test_a_piece_goes_where_the_last_one_ended(server: RealServer, people: dict[str, Person]) -> None:
