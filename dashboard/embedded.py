@@ -70,7 +70,6 @@ class EmbeddedWorker:
             self._thread.join()
         state.should_stop = None
 
-
     @property
     def is_running(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
@@ -83,7 +82,6 @@ def bundle_is_coming() -> None:
     """Whoever begins an upload will want it ingested: by then the driver is warm."""
     if _worker.is_running:
         service().warm()
-
 
 
 async def start() -> None:
