@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.contrib.auth.signals import user_logged_out
+from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models.signals import post_delete, post_save
 
@@ -20,9 +20,9 @@ def connect_signals() -> None:
     """From the app's start: whichever way a row changes (page, API, admin), its signal comes."""
     for changing in (ApiToken, JobShare, User):
         post_save.connect(_changed, sender=changing, dispatch_uid=f"access-{changing.__name__}")
-    for going in (ApiToken, JobShare, User, Job, Replay):
+    # Logging out deletes the session; Django's own signal of it comes before that, when the socket may still see.
+    for going in (ApiToken, JobShare, User, Job, Replay, Session):
         post_delete.connect(_changed, sender=going, dispatch_uid=f"access-gone-{going.__name__}")
-    user_logged_out.connect(_changed, dispatch_uid="access-logged-out")
 
 
 def _changed(created: bool = False, update_fields: Any = None, **_: Any) -> None:
