@@ -14,6 +14,8 @@ from pathlib import Path
 
 from django.conf import settings
 
+from dashboard.environment import SettingError
+
 LOCK_NAME = "server.lock"
 ASKING_S = 0.5
 
@@ -37,20 +39,30 @@ class FolderInUse(Exception):
         super().__init__(f"The data folder {data} {holder}. Stop that first, or choose another folder with --data.")
 
 
+@contextmanager
+def usable() -> Iterator[None]:
+    """Says of the data folder, in one sentence, what the system only gives a number for."""
+    try:
+        yield
+    except OSError as error:
+        raise SettingError(
+            f"The data folder {settings.DATA} cannot be used: {error.strerror} ({error.filename}). "
+            "Choose another with --data, or make this one writable."
+        ) from error
+
+
 def prepare_folders() -> None:
-    for path in (
-        settings.DATA,
-        settings.DATA / "logs" / "jobs",
-        settings.STORE / "bundles",
-        settings.LAKE,
-        settings.STATIC_ROOT,
-    ):
-        path.mkdir(parents=True, exist_ok=True)
-    os.chmod(settings.DATA, 0o700)
+    """Only a folder made here is closed to others: a given one keeps its mode, and its files are private each."""
+    with usable():
+        settings.DATA.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in (settings.DATA / "logs" / "jobs", settings.STORE / "bundles", settings.LAKE, settings.STATIC_ROOT):
+            path.mkdir(parents=True, exist_ok=True)
 
 
 def prepare() -> None:
     """Makes the folders and keeps this process's secret key, unless there is one already."""
+    if settings.EMBEDDED:
+        os.umask(0o077)
     prepare_folders()
     if not settings.EMBEDDED or settings.SECRET_KEY_FILE.exists():
         return
@@ -82,8 +94,10 @@ class Hold:
 def held(*, address: str = "", command: str = "up") -> Iterator[Hold]:
     """Holds the data folder; raises FolderInUse where another process does. The kernel frees it if we are killed."""
     path = settings.DATA / LOCK_NAME
-    settings.DATA.mkdir(parents=True, exist_ok=True)
-    with open(path, "a+") as lock:
+    with usable():
+        settings.DATA.mkdir(mode=0o700, parents=True, exist_ok=True)
+        opened = open(path, "a+", opener=_privately)  # noqa: SIM115 - closed by the with below
+    with opened as lock:
         _take(lock.fileno(), path)
         hold = Hold(lock.fileno(), command)
         hold.tell(address)
@@ -91,6 +105,10 @@ def held(*, address: str = "", command: str = "up") -> Iterator[Hold]:
             yield hold
         finally:
             os.ftruncate(lock.fileno(), 0)
+
+
+def _privately(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _take(lock: int, path: Path) -> None:

@@ -134,6 +134,26 @@ def test_a_server_that_cannot_start_says_so_in_one_line(tmp_path: Path) -> None:
     assert "Traceback" not in run_command(blocked / "data", "jobs").err
 
 
+def test_a_given_folder_keeps_its_mode_and_what_lies_in_it_is_private(serve: Serve, data: Path) -> None:
+    data.mkdir(parents=True)
+    data.chmod(0o755)
+    serve("--no-demo").start().end()
+    assert data.stat().st_mode & 0o777 == 0o755
+    made = [path for path in data.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert data / "clonoscope.sqlite3" in made
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
+
+
+@pytest.mark.parametrize("kind", ["a file", "no folder at all"])
+def test_a_folder_that_cannot_be_is_said_in_words(tmp_path: Path, kind: str) -> None:
+    data = tmp_path / "data" if kind == "a file" else Path("/proc/nothing-can-be-made-here")
+    if kind == "a file":
+        data.write_text("no folder")
+    ran = run_command(data, "up", "--port", "0")
+    assert ran.status == 1
+    assert "cannot be used" in ran.err and "--data" in ran.err and "Traceback" not in ran.err
+
+
 @pytest.mark.spark
 def test_a_watcher_sees_every_status_and_how_far_it_is(serve: Serve, log_in: LogIn, recording: Path) -> None:
     with serve("--no-demo") as server:
