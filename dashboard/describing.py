@@ -42,7 +42,10 @@ def _described(kind: str, row: dict[str, Any], task: Task | None, origin_ms: int
         case "serializable":
             return _payload(row["payload"] or b"")
         case "timer-trigger":
-            return f"{row['callback']} at record {measures.count(row['record_count'])}", f"for {row['timestamp']}"
+            return (
+                f"{_short(row['callback'])} at record {measures.count(row['record_count'])}",
+                f"for {row['timestamp']}",
+            )
         case "source-checkpoint" | "ignore-checkpoint":
             beside = (row["checkpoint_type"] or "") if kind == "source-checkpoint" else "ignored"
             return f"checkpoint {row['checkpoint']} at record {measures.count(row['record_count'])}", beside

@@ -86,7 +86,8 @@ def _new_password(request: HttpRequest, purpose: OneTimeLink.Purpose) -> HttpRes
         context["error"] = "This link has been used, has expired or was never issued. Ask for a new one."
         return render(request, template, {"form": form, **context}, status=403)
     if not form.is_valid():
-        return render(request, template, {"form": form, **context}, status=422)
+        # The address holds the secret no more: without it in the form the next try would have none.
+        return render(request, template, {"form": form, "secret": secret, **context}, status=422)
     try:
         links.use(secret, purpose)
     except links.LinkError as error:

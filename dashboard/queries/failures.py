@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingest.lake.readers import Lake
 
+ROLLBACKS_SQL = "SELECT t_us, checkpoint FROM events WHERE type = 'global-rollback' ORDER BY n"
 _SQL = """
 SELECT failure, task, attempt, cause, together, failed_us, detected_us, detected_by, action, action_us,
        next_attempt, started_us, checkpoint, running_us, escalated_us, escalated_why
@@ -31,6 +32,8 @@ class Failure:
     running_us: int | None
     escalated_us: int | None
     escalated_why: str | None
+    rollback_us: int | None = None
+    rollback_checkpoint: int | None = None
 
     @property
     def detection_us(self) -> int | None:
@@ -56,12 +59,23 @@ class Failure:
             return "escalated"
         if self.running_us is not None:
             return "recovered"
+        if self.rollback_us is not None:
+            return "rolled back"
         return "not recovered" if self.action_us is None else "unfinished"
 
 
 def job_failures(lake: Lake, *, job: str) -> list[Failure]:
     """In the order in which they happened."""
-    return [Failure(*row) for row in lake.rows(_SQL, job=job)]
+    rollbacks = lake.rows(ROLLBACKS_SQL, job=job)
+    return [_rolled_back(Failure(*row), rollbacks) for row in lake.rows(_SQL, job=job)]
+
+
+def _rolled_back(failure: Failure, rollbacks: list[tuple[int, int | None]]) -> Failure:
+    """A global rollback ends every recovery under way, not only that of the failure which asked for it."""
+    if failure.failed_us is None or failure.running_us is not None:
+        return failure
+    ends = next((one for one in rollbacks if one[0] is not None and one[0] >= failure.failed_us), None)
+    return failure if ends is None else replace(failure, rollback_us=ends[0], rollback_checkpoint=ends[1])
 
 
 def _between(start_us: int | None, end_us: int | None) -> int | None:

@@ -19,6 +19,14 @@ class JobGraph:
     manifest: Manifest
     graph: Graph
 
+    def layers(self) -> int:
+        """How many vertices the longest way from a source passes."""
+        depth = {vertex.id: 1 for vertex in self.manifest.vertices}
+        for _ in depth:
+            for edge in self.manifest.edges:
+                depth[edge.target] = min(len(depth), max(depth[edge.target], depth[edge.source] + 1))
+        return max(depth.values(), default=0)
+
     def for_script(self) -> dict[str, Any]:
         tasks: dict[str, list[str]] = {}
         for task in self.manifest.tasks:

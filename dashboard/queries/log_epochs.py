@@ -15,6 +15,7 @@ _KINDS_SQL = """
 SELECT kind, determinants, bytes FROM counts
 WHERE task = $task AND attempt = $attempt AND thread = $thread AND epoch = $epoch ORDER BY bytes DESC, kind
 """
+_LOGGING_SQL = "SELECT DISTINCT task FROM epochs WHERE determinants > 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ class Choice:
 
 def log_choices(lake: Lake, *, job: str, task: str) -> list[Choice]:
     return [Choice(*row) for row in lake.rows(_CHOICES_SQL, {"task": task}, job=job)]
+
+
+def logging_tasks(lake: Lake, *, job: str) -> set[str]:
+    """The tasks that left at least one determinant."""
+    return {task for (task,) in lake.rows(_LOGGING_SQL, job=job)}
 
 
 def kinds_of(lake: Lake, *, job: str, log: LogEpoch) -> list[tuple[str, int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ingest.lake.step_reader import StepReader
 
@@ -23,6 +23,11 @@ _TOTALS_SQL = """
 SELECT count(*), count(*) FILTER (step <= $step), count(*) FILTER (was_received_before AND step <= $step),
        count(*) FILTER (NOT matches), count(*) FILTER (matches), min(step) FILTER (NOT matches)
 FROM buffers
+"""
+# What is written to an output and not cut yet stands in the buffer that is cut next.
+_FILLING_SQL = """
+SELECT channel, sum(CASE kind WHEN 'write-record' THEN bytes ELSE -bytes END)::BIGINT FROM steps
+WHERE kind IN ('write-record', 'cut-buffer') AND step <= $step AND channel IS NOT NULL GROUP BY channel
 """
 
 _ANSWERS_SQL = """
@@ -53,6 +58,7 @@ class Rebuilt:
     bytes: int
     was_received_before: bool | None
     matches: bool | None
+    filled_bytes: int = 0
 
     @property
     def receiver(self) -> str:
@@ -92,7 +98,14 @@ def ledger(written: StepReader, step: int) -> Ledger:
     earlier = _rows(written, "<=", "DESC", step, BEFORE)[::-1]
     later = _rows(written, ">", "", step, AFTER + BEFORE - len(earlier))
     totals = written.rows(_TOTALS_SQL, {"step": step})[0]
-    return Ledger([*earlier, *later], *totals)
+    return Ledger([*earlier, *_filling(written, step, later)], *totals)
+
+
+def _filling(written: StepReader, step: int, later: list[Rebuilt]) -> list[Rebuilt]:
+    """Of what is to come, each channel's first buffer is being filled, where anything is written to it."""
+    filled: dict[str, int] = dict(written.rows(_FILLING_SQL, {"step": step}))
+    # A buffer of 4,096 bytes may be cut in the middle of a record: the rest of it fills the one after.
+    return [replace(one, filled_bytes=min(one.bytes, max(0, filled.pop(one.channel, 0)))) for one in later]
 
 
 def _rows(written: StepReader, compared: str, order: str, step: int, limit: int) -> list[Rebuilt]:

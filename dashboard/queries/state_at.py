@@ -32,23 +32,30 @@ class Change:
 class StateAt:
     changes: list[Change]
     entries: list[dict[str, Any]]
-    more: bool
+    following: str | None
 
 
-def state_at(written: StepReader, step: int, prefix: str = "") -> StateAt:
+def state_at(written: StepReader, step: int, prefix: str = "", cursor: str = "") -> StateAt:
+    """What changed last and then the first keys; behind a cursor the keys after it alone."""
+    changes = [] if cursor else _changes(written, step, prefix)
+    shown = {(change.task, change.key) for change in changes}
+    # Some keys of the page may stand among the changes already: the page is as long as what is left for it.
+    entries, following = state.after(
+        written, step, prefix, cursor, ROWS_SHOWN - len(changes) if changes else ROWS_SHOWN
+    )
+    rest = [{**one, "value": _short(one["value"])} for one in entries if (one["task"], one["key"]) not in shown]
+    return StateAt(changes, rest, following)
+
+
+def _changes(written: StepReader, step: int, prefix: str) -> list[Change]:
+    """The last change of each key: all of this step, and of those before as many as there is room for."""
     rows = written.rows(_CHANGES_SQL, {"step": step, "prefix": prefix, "limit": ROWS_SHOWN})
-    changes = [Change(at, task, key, _short(before), _short(after)) for at, task, key, before, after in rows]
     latest: dict[tuple[str, str], Change] = {}
-    for change in changes:
-        latest.setdefault((change.task, change.key), change)
+    for at, task, key, before, after in rows:
+        latest.setdefault((task, key), Change(at, task, key, _short(before), _short(after)))
     changes = list(latest.values())
     now = sum(change.step == step for change in changes)
-    changes = changes[: max(now, CHANGES_SHOWN)]
-    entries, following = state.after(written, step, prefix, "", ROWS_SHOWN)
-    changed = {(change.task, change.key) for change in changes}
-    rest = [{**one, "value": _short(one["value"])} for one in entries if (one["task"], one["key"]) not in changed]
-    room = max(0, ROWS_SHOWN - len(changes))
-    return StateAt(changes, rest[:room], following is not None or len(rest) > room)
+    return changes[: min(ROWS_SHOWN - 1, max(now, CHANGES_SHOWN))]
 
 
 def _short(value: str | None) -> str | None:

@@ -11,13 +11,13 @@ FAILURES_TOLD = 3
 
 
 def summary(manifest: Manifest, failures: list[Failure], given: list[Answer], *, duration_us: int) -> list[str]:
-    """One sentence on the job, then up to three on each of its first failures."""
+    """A line on the job; or one on each of its first failures, of up to four sentences."""
     tasks, vertices = len(manifest.tasks), len(manifest.vertices)
     ran = f"{_counted(tasks, 'task', 'tasks')} of {_counted(vertices, 'vertex', 'vertices')} ran"
     ran += f" for {measures.duration(duration_us)}" if duration_us else ""
     if not failures:
         return [f"{ran}; the recording holds no failure."]
-    told = [sentence for failure in failures[:FAILURES_TOLD] for sentence in _told(failure, given)]
+    told = [" ".join(_told(failure, given)) for failure in failures[:FAILURES_TOLD]]
     more = len(failures) - FAILURES_TOLD
     return [*told, *([f"{_counted(more, 'more failure follows', 'more failures follow')} below."] if more > 0 else [])]
 
@@ -52,11 +52,19 @@ def _returned(round_of_answers: list[Answer]) -> str:
 
 def _end(failure: Failure) -> str:
     if failure.escalated_us is not None:
-        return f"Recovery was given up after that: {failure.escalated_why or 'the recording does not say why'}."
+        why = f"Recovery was given up after that: {failure.escalated_why or 'the recording does not say why'}."
+        return f"{why} {_rollback('Every task', failure)}" if failure.rollback_us is not None else why
+    if failure.rollback_us is not None:
+        return _rollback("Before it was running again, every task", failure)
     if failure.recovery_us is None:
         return "The recording ends before it was running again."
     start = f" from checkpoint {failure.checkpoint}" if failure.checkpoint is not None else ""
     return f"Restored{start}, it was running again {measures.duration(failure.recovery_us)} after the failure."
+
+
+def _rollback(who: str, failure: Failure) -> str:
+    to = "the beginning" if failure.rollback_checkpoint in (0, None) else f"checkpoint {failure.rollback_checkpoint}"
+    return f"{who} was rolled back to {to}, at {measures.moment(failure.rollback_us)}."
 
 
 def _counted(number: int, one: str, many: str) -> str:

@@ -10,7 +10,7 @@ from ingest.lake.readers import Lake
 EPOCHS_SHOWN = 200
 
 _ATTEMPTS_SQL = """
-SELECT attempt, t_us, standby, host, checkpoint FROM events
+SELECT attempt, t_us, standby, host, checkpoint, rollback FROM events
 WHERE type = 'attempt-started' AND task = $task ORDER BY attempt, n
 """
 _LOGGED_SQL = """
@@ -33,6 +33,7 @@ class Attempt:
     determinants: int
     bytes: int
     failure: Failure | None
+    rolled_back_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,14 @@ def task_attempts(lake: Lake, *, job: str, task: str, failures: list[Failure]) -
     ends = {failure.attempt: failure for failure in failures if failure.task == task}
     found = []
     for n in sorted(began.keys() | logged.keys() | {0}):
-        started_us, standby, host, checkpoint = began.get(n, (None, None, None, None))
+        started_us, standby, host, checkpoint = began.get(n, (None, None, None, None, None))[:4]
         determinants, size_bytes = logged.get(n, (0, 0))
-        found.append(Attempt(n, started_us, standby, host, checkpoint, determinants, size_bytes, ends.get(n)))
+        # The attempt that a rollback began ended the one before it.
+        _, _, _, _, rollback = began.get(n + 1, (None, None, None, None, None))
+        rolled_back_us = began[n + 1][0] if rollback is not None else None
+        found.append(
+            Attempt(n, started_us, standby, host, checkpoint, determinants, size_bytes, ends.get(n), rolled_back_us)
+        )
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dashboard.queries.curves import sink_curves
-from dashboard.queries.failures import Failure
+from dashboard.queries.failures import ROLLBACKS_SQL, Failure
 from ingest.lake.readers import Lake
 from replay.model import Manifest
 
@@ -24,7 +24,7 @@ _STATES_SQL = """
 SELECT task, "to", t_us FROM events WHERE type = 'recovery-state' AND task IN (SELECT unnest($tasks)) ORDER BY n
 """
 _STARTS_SQL = """
-SELECT task, attempt, t_us FROM events
+SELECT task, attempt, t_us, attempt = 0 OR rollback IS NOT NULL FROM events
 WHERE type = 'attempt-started' AND task IN (SELECT unnest($tasks)) ORDER BY n
 """
 
@@ -47,6 +47,9 @@ def timeline(lake: Lake, *, job: str, manifest: Manifest, failures: list[Failure
             {"failure": f.failure, "task": f.task, "failedUs": f.failed_us, "runningUs": f.running_us}
             for f in failures
             if f.failed_us is not None
+        ],
+        "rollbacks": [
+            {"tUs": t_us, "checkpoint": checkpoint} for t_us, checkpoint in lake.rows(ROLLBACKS_SQL, job=job)
         ],
         "lanes": _lanes(lake, job, tasks[:LANES_SHOWN], failures, duration_us),
         "lanesHidden": max(0, len(tasks) - LANES_SHOWN),
@@ -73,7 +76,7 @@ def _lanes(lake: Lake, job: str, tasks: list[str], failures: list[Failure], dura
         {
             "task": task,
             "spans": _spans(
-                [(attempt, t_us) for one, attempt, t_us in starts if one == task],
+                [row[1:] for row in starts if row[0] == task],
                 [(state, t_us) for one, state, t_us in states if one == task],
                 [failure for failure in failures if failure.task == task],
                 duration_us,
@@ -84,12 +87,15 @@ def _lanes(lake: Lake, job: str, tasks: list[str], failures: list[Failure], dura
 
 
 def _spans(
-    starts: list[tuple[int, int]], states: list[tuple[str, int]], failures: list[Failure], duration_us: int
+    starts: list[tuple[Any, ...]], states: list[tuple[str, int]], failures: list[Failure], duration_us: int
 ) -> list[dict[str, Any]]:
-    """What a task was doing from when to when: running, down, and every state of a recovery."""
+    """What a task was doing from when to when: running, down, and every state of a recovery.
+
+    The first attempt runs at once, and so does one that a rollback began: neither has anything to recover.
+    """
     marks: list[tuple[int, int, str, int | None]] = [(t_us, 2, state, None) for state, t_us in states]
     marks += [(f.failed_us, 0, "Failed", f.attempt) for f in failures if f.failed_us is not None]
-    marks += [(t_us, 1, "Running" if attempt == 0 else "Standby", attempt) for attempt, t_us in starts]
+    marks += [(t_us, 1, "Running" if at_once else "Standby", attempt) for attempt, t_us, at_once in starts]
     marks.sort(key=lambda mark: mark[:2])
     spans: list[dict[str, Any]] = []
     attempt: int | None = None

@@ -28,6 +28,9 @@ from dashboard.views.access import owns, visible_job
 from dashboard.views.parameters import one_of
 from dashboard.views.telling import tells_problems
 
+# So many vertices in a row have room beside the selected task; longer graphs have the whole width.
+LAYERS_BESIDE = 4
+
 
 @login_required
 @require_safe
@@ -89,13 +92,21 @@ def _graph_context(request: HttpRequest, job: Job, found: JobGraph, failures: li
     graph["tasks"] = {task.task: task.for_script() for task in tasks}
     graph["flows"] = channel_flows(lake(), job=job.id)
     chosen = _chosen(request, tasks, failures)
-    return {"tasks": tasks, "graph": graph, "chosen": chosen, **_task_context(job, found, chosen, failures)}
+    deep = found.layers() > LAYERS_BESIDE
+    return {
+        "tasks": tasks,
+        "graph": graph,
+        "deep": deep,
+        "chosen": chosen,
+        **_task_context(job, found, chosen, failures),
+    }
 
 
 def _chosen(request: HttpRequest, tasks: list[TaskSummary], failures: list[Failure]) -> TaskSummary | None:
-    """The task of the address; else the one that failed first; else the first."""
+    """The task of the address; else the one that failed first; else the first that logged anything."""
     by_id = {task.task: task for task in tasks}
-    default = failures[0].task if failures and failures[0].task in by_id else next(iter(by_id), "")
+    wanted = [failures[0].task] if failures else [task.task for task in tasks if task.bytes]
+    default = next((task for task in [*wanted, *by_id] if task in by_id), "")
     return by_id.get(one_of(request, "task", list(by_id), default))
 
 

@@ -19,10 +19,11 @@ from dashboard.queries.determinants import (
     determinants_from,
     with_bytes,
 )
+from dashboard.queries.failures import job_failures
 from dashboard.queries.graph import job_graph
 from dashboard.queries.kinds import DETERMINANTS
 from dashboard.queries.lake import lake
-from dashboard.queries.log_epochs import Choice, kinds_of, log_choices
+from dashboard.queries.log_epochs import Choice, kinds_of, log_choices, logging_tasks
 from dashboard.views.access import visible_job
 from dashboard.views.parameters import one_of, whole
 from dashboard.views.telling import tells_problems
@@ -36,8 +37,8 @@ def logs_page(request: HttpRequest, job_id: str) -> HttpResponse:
     if jobs.reingest_if_older(job) or not job.readable:
         return redirect("job", job_id=job.id)
     found = job_graph(job.id)
-    ids = [task.id for task in found.manifest.tasks] if found else []
-    task = one_of(request, "task", [str(one) for one in ids], default=str(ids[0]) if ids else "")
+    ids = [str(task.id) for task in found.manifest.tasks] if found else []
+    task = one_of(request, "task", ids) or _worth_seeing(job, ids)
     choices = log_choices(lake(), job=job.id, task=task)
     context: dict[str, Any] = {"job": job, "task": task, "task_ids": ids, "choices": choices}
     log = _chosen(request, task, choices)
@@ -49,6 +50,13 @@ def logs_page(request: HttpRequest, job_id: str) -> HttpResponse:
         context["rows"] = [(row, *described(row, of, origin_ms)) for row in rows]
     part = request.GET.get("part") == "rows"
     return render(request, "dashboard/partials/log_rows.html" if part else "dashboard/logs.html", context)
+
+
+def _worth_seeing(job: Job, ids: list[str]) -> str:
+    """The task that failed first, as on the job's page; else the first that logged anything; else the first."""
+    logging = logging_tasks(lake(), job=job.id)
+    wanted = [failure.task for failure in job_failures(lake(), job=job.id)]
+    return next((task for task in [*wanted, *ids] if task in logging and task in ids), next(iter(ids), ""))
 
 
 def _chosen(request: HttpRequest, task: str, choices: list[Choice]) -> LogEpoch | None:

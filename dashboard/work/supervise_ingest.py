@@ -66,7 +66,7 @@ def _publish(held: Claim, result: IngestResult) -> None:
     from ingest.lake.schema import SCHEMA_VERSION
 
     status = Status(result.status)
-    partial = f"{result.rejects} parts could not be read; the job page lists them." if result.rejects else ""
+    partial = _unread(result.rejects) if result.rejects else ""
     with fenced(held) as work:
         staging = store.staging_path(held.work_id, held.attempt)
         publish(settings.LAKE_ROOT, staging, held.target, str(held.work_id), held.attempt)
@@ -75,6 +75,12 @@ def _publish(held: Claim, result: IngestResult) -> None:
         set_status(held.target, status, partial, **made)
         _replay_if_asked(held.target)
     joblog.write(held.target, f"Ingest, attempt {held.attempt}, published: {status}. {partial}")
+
+
+def _unread(rejects: int) -> str:
+    if rejects == 1:
+        return "1 part could not be read; the job page says which."
+    return f"{rejects:,} parts could not be read; the job page lists them."
 
 
 def _replay_if_asked(job_id: str) -> None:

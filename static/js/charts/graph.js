@@ -3,6 +3,8 @@ import { layoutGraph } from "../layout/graph.js";
 import d3 from "../vendor/d3.js";
 
 const PAD = 20;
+const LETTER_PX = 6.2;
+const LEAST_SCALE = 0.72;
 
 export function graph() {
   const opened = new Set();
@@ -18,7 +20,9 @@ export function graph() {
       const placed = layoutGraph(data, { widthPx: widthPx - 2 * PAD, opened });
       const svg = d3.select(this).selectAll("svg").data([placed]).join((enter) => enter.append("svg").call(frame));
       const [width, height] = [Math.max(placed.width, widthPx - 2 * PAD), placed.height];
-      svg.attr("width", width + 2 * PAD).attr("height", height + 2 * PAD);
+      // A graph that is too long is drawn smaller, as long as it can be read; then it scrolls.
+      const scale = Math.max(LEAST_SCALE, Math.min(1, widthPx / (width + 2 * PAD)));
+      svg.attr("width", (width + 2 * PAD) * scale).attr("height", (height + 2 * PAD) * scale).attr("viewBox", `0 0 ${width + 2 * PAD} ${height + 2 * PAD}`);
       const shift = (width - placed.width) / 2;
       svg.select(".world").attr("transform", `translate(${PAD + shift},${PAD})`);
       paintLinks(svg.select(".links"), placed.links);
@@ -43,7 +47,7 @@ export function graph() {
     });
     link.attr("class", (one) => `link ${linkLook(one).className ?? ""}`);
     link.select("path").attr("d", (one) => one.path).attr("stroke-width", (one) => linkLook(one).widthPx);
-    link.select("text").attr("x", (one) => one.labelX).attr("y", (one) => one.labelY).text((one) => linkLook(one).label ?? "");
+    link.select("text").attr("x", (one) => one.labelX).attr("y", (one) => one.labelY).text((one) => fitting(linkLook(one).label ?? "", one.roomPx));
     link.select("title").text((one) => linkLook(one).title ?? "");
   }
 
@@ -119,6 +123,11 @@ export function graph() {
   chart.onOpen = (value) => ((onOpen = value), chart);
   chart.open = (id) => (opened.add(id), chart);
   return chart;
+}
+
+// Half a label under a card says nothing: what has no room is said on hover.
+function fitting(label, roomPx) {
+  return [label, label.split(" · ").at(-1)].find((text) => text.length * LETTER_PX <= roomPx) ?? "";
 }
 
 function clipped(text, most) {

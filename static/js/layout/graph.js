@@ -1,11 +1,11 @@
 // Where vertices, their tasks and the edges between them stand. Layers follow the way of the records; on a narrow page they go down.
 
 const CARD = { width: 152, head: 32, pad: 12, square: 16, gap: 5, perRow: 6, mostSquares: 36, row: 24, mostRows: 80 };
-const GAP = { least: 56, most: 150, between: 20 };
+const GAP = { least: 28, labelled: 56, most: 150, between: 20 };
 
 export function layoutGraph({ vertices, edges, channels }, { widthPx, opened = new Set() }) {
   const layers = orderLayers(layersOf(vertices, edges), edges);
-  const downward = widthPx < layers.length * (CARD.width + GAP.least) - GAP.least && widthPx < 620;
+  const downward = widthPx < layers.length * (CARD.width + GAP.labelled) - GAP.labelled && widthPx < 620;
   const nodes = new Map(vertices.map((vertex) => [vertex.id, card(vertex, opened.has(vertex.id))]));
   const size = place(layers, nodes, { widthPx, downward });
   return { nodes: [...nodes.values()], links: linksBetween(nodes, edges, channels, downward), downward, ...size };
@@ -61,7 +61,7 @@ function place(layers, nodes, { widthPx, downward }) {
   const breadths = layers.map((layer) => layer.reduce((sum, id) => sum + across(nodes.get(id)) + GAP.between, -GAP.between));
   const breadth = Math.max(...breadths, 0);
   const free = (widthPx - lengths.reduce((sum, one) => sum + one, 0)) / Math.max(1, layers.length - 1);
-  const gap = downward ? GAP.least : Math.min(GAP.most, Math.max(GAP.least, free));
+  const gap = downward ? GAP.labelled : Math.min(GAP.most, Math.max(GAP.least, free));
   let start = 0;
   layers.forEach((layer, depth) => {
     let side = (breadth - breadths[depth]) / 2;
@@ -121,5 +121,5 @@ function entering(node, part, downward) {
 function link(key, edge, channels, [x0, y0], [x1, y1], downward) {
   const [half, lift] = [(x1 - x0) / 2, (y1 - y0) / 2];
   const bend = downward ? `${x0},${y0 + lift} ${x1},${y1 - lift}` : `${x0 + half},${y0} ${x1 - half},${y1}`;
-  return { key, edge, channels, path: `M${x0},${y0}C${bend} ${x1},${y1}`, labelX: (x0 + x1) / 2, labelY: (y0 + y1) / 2 };
+  return { key, edge, channels, path: `M${x0},${y0}C${bend} ${x1},${y1}`, labelX: (x0 + x1) / 2, labelY: (y0 + y1) / 2, roomPx: downward ? Infinity : x1 - x0 };
 }

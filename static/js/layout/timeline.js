@@ -17,6 +17,7 @@ export function layoutTimeline(job, { widthPx }) {
     return placed;
   });
   parts.failures = job.failures.map((failure) => ({ ...failure, x: x(failure.failedUs), end: x(failure.runningUs ?? failure.failedUs) }));
+  parts.rollbacks = (job.rollbacks ?? []).map((one) => ({ ...one, x: x(one.tUs) }));
   return { ...parts, ticks: ticksOf(job.durationUs, widthPx).map((tUs) => ({ tUs, x: x(tUs), label: tickLabel(tUs, job.durationUs) })), top: ROW.epochs + ROW.checkpoints, bottom: y, height: y + ROW.axis };
 }
 

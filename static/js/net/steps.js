@@ -1,6 +1,8 @@
 // Steps of a replay from the server: ranges into the cache, each asked for once at a time; panels of single steps.
 import { getJson, getPart } from "./api.js";
 
+const given = (fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value));
+
 export function stepSource(replay, cache) {
   const underWay = new Map();
 
@@ -20,7 +22,8 @@ export function stepSource(replay, cache) {
   return {
     fetchRange,
     written: () => getJson(`/api/v1/replays/${replay}/steps?from=0&to=0`).then((page) => page.written),
-    panels: (step, prefix, options) => getPart(`/replays/${replay}/?step=${step}&part=panels${prefix ? `&prefix=${encodeURIComponent(prefix)}` : ""}`, options),
+    /** `keys` says which of the state's keys are asked for: those that begin with `prefix`, behind a cursor. */
+    panels: (step, keys, options) => getPart(`/replays/${replay}/?${new URLSearchParams({ step, part: "panels", ...given(keys) })}`, options),
     outcome: (step) => getPart(`/replays/${replay}/?step=${step}&part=outcome`),
     strip: () => getJson(`/replays/${replay}/strip/`),
     find: (direction, step, where) =>

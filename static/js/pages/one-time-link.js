@@ -3,7 +3,7 @@
 const secret = window.location.hash.slice(1);
 const form = document.querySelector("[data-one-time-link]");
 
-if (form && secret) {
+if (form?.querySelector("[data-secret-field]") && secret) {
   form.elements.secret.value = secret;
   form.querySelector("[data-secret-field]").hidden = true;
   // The secret must not stay in the history, nor in a picture of the screen.

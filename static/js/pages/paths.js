@@ -83,7 +83,7 @@ function paintGraph() {
 function lookOf(id, stopped) {
   const href = addressWith(location.href, { task: id, attempt: undefined, holder: undefined, t: undefined });
   if (id === path.task) return { level: 0, className: "origin", mark: path.ended_by === "failure" ? "✕" : "", title: `${id} ${byteSize(path.log_bytes)} logged by ${moment(path.ended_us)}`, amount: byteSize(path.log_bytes), href };
-  if (stopped.has(id)) return { level: 0, className: "none", title: `${id} out of reach: ${stopped.get(id)}`, amount: "out of reach", href };
+  if (stopped.has(id)) return { level: 0, className: "none", title: `${id} out of reach: ${stopped.get(id)}`, amount: "", href };
   const held = heldBy(id);
   const level = held ? Math.max(1, Math.ceil((held / Math.max(1, path.log_bytes)) * 4)) : 0;
   return { level, title: held ? `${id} ${byteSize(held)} held, ${share(held, path.log_bytes)}` : `${id} held nothing yet`, amount: held ? byteSize(held) : "", href };

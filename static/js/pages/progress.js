@@ -1,6 +1,6 @@
 // Progress that stands on a page: what is being done, how far it is, and what to do when it ends.
 import { live } from "../net/live.js";
-import { count } from "../state/format.js";
+import { byteSize, count } from "../state/format.js";
 
 /** Follows every progress element below `root`; `onEnd(element, state)` when its work is over. */
 export function followProgress(root, onEnd) {
@@ -21,7 +21,9 @@ function show(element, state) {
   element.querySelector("[data-progress-text]").textContent = state.phase || state.status;
   const known = state.total > 0;
   element.querySelector("[data-progress-count]").textContent = known
-    ? `${count(state.done)} of ${count(state.total)} ${state.unit ?? ""}`.trim()
+    ? state.unit === "bytes"
+      ? `${byteSize(state.done)} of ${byteSize(state.total)}`
+      : `${count(state.done)} of ${count(state.total)} ${state.unit ?? ""}`.trim()
     : "";
   element.querySelector("[data-progress-message]").textContent = state.message ?? "";
   const bar = element.querySelector("progress");

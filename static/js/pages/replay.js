@@ -26,7 +26,7 @@ let direction = 1;
 let panelTimer;
 let addressTimer;
 let asking;
-let prefix = new URL(location.href).searchParams.get("prefix") ?? "";
+let shownKeys = keysIn(location.href);
 
 /** Shows a step. Walking replaces the address, jumping adds to the history, so that back leads to where one jumped from. */
 function go(to, { jump = false, remember = true } = {}) {
@@ -66,7 +66,7 @@ async function fetchPanels() {
   asking = new AbortController();
   const wanted = step;
   try {
-    const nodes = await source.panels(wanted, prefix, { signal: asking.signal });
+    const nodes = await source.panels(wanted, shownKeys, { signal: asking.signal });
     keep(wanted, nodes);
     if (wanted === step) putInPlace(nodes);
   } catch (fault) {
@@ -83,7 +83,7 @@ function keep(at, nodes) {
 
 function prefetch(at) {
   if (pending || at < 0 || at > last || panels.has(at)) return;
-  source.panels(at, prefix).then((nodes) => keep(at, nodes), () => undefined);
+  source.panels(at, shownKeys).then((nodes) => keep(at, nodes), () => undefined);
 }
 
 function rememberSoon() {
@@ -96,12 +96,28 @@ function flushAddress() {
   history.replaceState(null, "", addressWith(location.href, { step: Number(page.dataset.step) }));
 }
 
-function filterState(text) {
-  prefix = text;
+function keysIn(href) {
+  const { searchParams } = new URL(href);
+  return { prefix: searchParams.get("prefix") ?? "", keys: searchParams.get("keys") ?? "" };
+}
+
+/** Other keys of the state: typing replaces the address, turning a page adds to the history. */
+function showKeys(wanted, afterMs) {
+  shownKeys = wanted;
   panels.clear();
-  history.replaceState(null, "", addressWith(location.href, { step, prefix }));
   clearTimeout(panelTimer);
-  panelTimer = setTimeout(fetchPanels, 120);
+  panelTimer = setTimeout(fetchPanels, afterMs);
+}
+
+function filterState(prefix) {
+  showKeys({ prefix, keys: "" }, 120);
+  history.replaceState(null, "", addressWith(location.href, { step, prefix, keys: undefined }));
+}
+
+function turnKeys(keys) {
+  flushAddress();
+  showKeys({ ...shownKeys, keys }, 0);
+  history.pushState(null, "", addressWith(location.href, { step, keys }));
 }
 
 function copyHere() {
@@ -170,9 +186,10 @@ function begin() {
   });
   slider.addEventListener("pointermove", drag);
   document.addEventListener("click", (event) => {
-    const link = event.target.closest?.("a[data-step], #back, #forward, #last-step");
+    const link = event.target.closest?.("a[data-step], a[data-keys], #back, #forward, #last-step");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
+    if (link.dataset.keys !== undefined) return turnKeys(link.dataset.keys);
     const to = { back: step - 1, forward: step + 1, "last-step": last }[link.id] ?? Number(link.dataset.step);
     go(to, { jump: !["back", "forward"].includes(link.id) });
   });
@@ -188,7 +205,10 @@ function begin() {
     if (event.target.id === "state-filter") event.preventDefault();
   });
   document.addEventListener("input", (event) => event.target.id === "prefix" && filterState(event.target.value));
-  window.addEventListener("popstate", () => go(numberIn(location.href, "step") ?? 0, { remember: false }));
+  window.addEventListener("popstate", () => {
+    showKeys(keysIn(location.href), 0);
+    go(numberIn(location.href, "step") ?? 0, { remember: false });
+  });
   show();
 }
 

@@ -1,5 +1,6 @@
 """Facts become sentences: what failed, who returned what, what a determinant says, and why a step happened."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -126,7 +127,7 @@ def test_every_kind_has_its_own_letter_among_its_like() -> None:
 
 def test_a_tasks_time_is_told_without_gaps_or_overlaps() -> None:
     spans = _spans(
-        [(0, 0), (1, 5_400)],
+        [(0, 0, True), (1, 5_400, False)],
         [("WaitingConnections", 5_500), ("WaitingDeterminants", 5_600), ("Replaying", 5_700), ("Running", 6_100)],
         [failure(failed_us=5_200)],
         9_000,
@@ -138,6 +139,23 @@ def test_a_tasks_time_is_told_without_gaps_or_overlaps() -> None:
     assert spans[-1]["endUs"] == 9_000
     assert all(one["endUs"] == other["startUs"] for one, other in pairwise(spans))
     assert [span["attempt"] for span in spans] == [0, 0, 1, 1, 1, 1, 1]
+
+
+def test_an_attempt_that_a_rollback_began_runs_at_once() -> None:
+    starts = [(0, 0, True), (1, 5_400, False), (2, 5_800, True)]
+    spans = _spans(starts, [("WaitingConnections", 5_500)], [failure(failed_us=5_200)], 9_000)
+    assert [(span["state"], span["attempt"]) for span in spans] == [
+        ("Running", 0), ("Failed", 0), ("Standby", 1), ("WaitingConnections", 1), ("Running", 2),
+    ]  # fmt: skip
+
+
+def test_a_rollback_is_told_of_every_failure_that_it_ended() -> None:
+    gave_up = failure(running_us=None, escalated_us=5_600_000, escalated_why="nobody knows", rollback_us=5_700_000)
+    ended = replace(gave_up, escalated_us=None, rollback_checkpoint=3)
+    assert gave_up.outcome == "escalated"
+    assert ended.outcome == "rolled back"
+    assert "nobody knows. Every task was rolled back to the beginning, at 5.700 s." in told(gave_up)
+    assert "Before it was running again, every task was rolled back to checkpoint 3, at 5.700 s." in told(ended)
 
 
 def test_why_goes_back_by_the_determinant_its_merge_its_answer_and_its_delta() -> None:

@@ -158,6 +158,7 @@ def test_an_invitation_makes_an_account_with_its_own_password(chief: User) -> No
     newcomer = Client()
     weak = newcomer.post("/invitation/", {"secret": secret, "new_password1": "1234", "new_password2": "1234"})
     assert weak.status_code == 422, "a refused password does not use the link up"
+    assert f'value="{secret}"' in weak.content.decode(), "the next try needs the secret, and the address has lost it"
     filled = {"secret": secret, "new_password1": PASSWORD, "new_password2": PASSWORD}
     assert newcomer.post("/invitation/", filled).status_code == 302
     assert newcomer.get("/account/").status_code == 200
