@@ -9,10 +9,10 @@ import pytest
 from ingest.lake.schema import LAKE_TABLES
 from tests.ingest.conftest import Ingested
 from tests.ingest.made import manifest_of, packed, random_recording
+from tests.vector_rows import VECTORS, members_and_rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
-VECTORS = Path(__file__).resolve().parents[1] / "vectors"
 FIRST_OF = {
     "buffers": ("channel", "attempt", "seq"),
     "sendings": ("channel", "attempt", "seq", "sending", "receiver_attempt"),
@@ -104,71 +104,13 @@ def test_a_log_and_epoch_is_found_in_its_file_alone(ingested: Ingested, tmp_path
 
 # --- the vectors ---
 
-KINDS = {
-    "Order": "order",
-    "Timestamp": "timestamp",
-    "RNG": "rng",
-    "Serializable": "serializable",
-    "TimerTrigger": "timer-trigger",
-    "SourceCheckpoint": "source-checkpoint",
-    "IgnoreCheckpoint": "ignore-checkpoint",
-    "BufferBuilt": "buffer-built",
-}
-
-
-def expected_row(vector: dict, data: bytes) -> dict:
-    """A vector as a row of `determinants`, from its own decoded fields. Clonos reads channels as signed, we don't."""
-    row = {"kind": KINDS[vector["kind"]], "length": vector["size"]}
-    match vector["kind"]:
-        case "Order":
-            row["channel"] = vector["channel"] % 256
-        case "Timestamp":
-            row["value"] = vector["timestamp"]
-        case "RNG":
-            row["value"] = vector["number"]
-        case "Serializable":
-            row["payload"] = data[1:]
-        case "TimerTrigger":
-            name = vector["callback_name"]
-            names = {"WATERMARK": "watermark", "IDLE": "idle", "LATENCY": "latency", "INTERNAL": f"internal:{name}"}
-            stem = vector["callback_type"].removeprefix("TIMESTAMP_").lower().replace("_", "-")
-            row["callback"] = names.get(vector["callback_type"]) or (
-                "timestamp-extractor" if stem == "extractor" else stem
-            )
-            row |= {"record_count": vector["record_count"], "timestamp": vector["timestamp"]}
-        case "SourceCheckpoint":
-            row |= {"record_count": vector["record_count"], "checkpoint": vector["checkpoint_id"]}
-            row |= {"timestamp": vector["checkpoint_timestamp"], "checkpoint_type": vector["checkpoint_type"].lower()}
-            if vector["storage_reference_hex"] is not None:
-                row["storage_ref"] = bytes.fromhex(vector["storage_reference_hex"])
-        case "IgnoreCheckpoint":
-            row |= {"record_count": vector["record_count"], "checkpoint": vector["checkpoint_id"]}
-        case "BufferBuilt":
-            row["buffer_bytes"] = vector["number_of_bytes"]
-    return row
-
 
 def without_place(row: dict) -> dict:
     return {name: value for name, value in row.items() if name not in ("task", "attempt", "thread")}
 
 
 def test_every_determinant_vector_reaches_the_lake(ingested: Ingested, tmp_path: Path):
-    vectors = json.loads((VECTORS / "determinants.json").read_text())
-    streams = json.loads((VECTORS / "streams.json").read_text())
-    assert len(vectors) >= 109
-    assert len(streams) >= 10
-    members, expected = {}, []
-    for epoch, vector in enumerate(vectors):
-        data = bytes.fromhex(vector["hex"])
-        members[f"tasks/map-1.0/0/main/{epoch}.det"] = data
-        expected.append({"epoch": epoch, "seq": 0, "offset": 0} | expected_row(vector, data))
-    for epoch, stream in enumerate(streams, start=len(vectors)):
-        data = bytes.fromhex(stream["hex"])
-        members[f"tasks/map-1.0/0/main/{epoch}.det"] = data
-        assert stream["count"] == len(stream["decoded"])
-        for seq, vector in enumerate(stream["decoded"]):
-            slice_ = data[vector["offset"] : vector["offset"] + vector["size"]]
-            expected.append({"epoch": epoch, "seq": seq, "offset": vector["offset"]} | expected_row(vector, slice_))
+    members, expected = members_and_rows()
     job, result = ingested(packed(manifest_of(1), members, tmp_path))
     assert result.status == "ready", table(job, "rejects")
     assert [without_place(row) for row in table(job, "determinants")] == expected

@@ -19,6 +19,8 @@ from replay.log.codec import encode
 from replay.log.determinants import Timestamp
 from tests.dashboard.web import bundles
 from tests.dashboard.web.server import ROOT, Person, RealServer
+from tests.ingest.made import manifest_of
+from tests.vector_rows import members_and_rows
 
 pytestmark = pytest.mark.spark
 WAIT_S = 120
@@ -98,6 +100,27 @@ def test_all_tables_can_be_read_to_their_end(client: httpx.Client, job: dict[str
         assert found == rows, table
     unknown = client.get(f"/api/v1/jobs/{job['id']}/tables/nothing")
     assert unknown.status_code == 404 and unknown.json()["error"]["code"] == "unknown-table"
+
+
+def test_every_determinant_vector_goes_through_upload_into_the_lake(
+    server: RealServer, ada: Person, client: httpx.Client
+) -> None:
+    members, expected = members_and_rows()
+    bundle = bundles.zipped({"job.json": json.dumps(manifest_of(1)).encode(), **members})
+    vectors = ingested(server, ada, client, "vectors.zip", bundle)
+    assert (vectors["status"], vectors["rejects"]) == ("ready", 0)
+    found: list[dict[str, Any]] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        # A page smaller than the whole, so that the way from page to page is gone as well.
+        address = f"/api/v1/jobs/{vectors['id']}/tables/determinants"
+        page = client.get(address, params={"cursor": cursor, "limit": 50}).json()
+        rows = [dict(zip(page["columns"], row, strict=True)) for row in page["rows"]]
+        assert {(row.pop("task"), row.pop("attempt"), row.pop("thread")) for row in rows} == {("map-1.0", 0, "main")}
+        found += [{name: value for name, value in row.items() if value is not None} for row in rows]
+        cursor = page["cursor"]
+    shown = [{name: v.hex() if isinstance(v, bytes) else v for name, v in row.items()} for row in expected]
+    assert found == shown
 
 
 def test_the_causal_path_is_worked_out_once(client: httpx.Client, job: dict[str, Any]) -> None:
