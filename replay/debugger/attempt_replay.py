@@ -8,6 +8,7 @@ from replay.debugger.answers import Bringers
 from replay.debugger.comparison import Comparison
 from replay.debugger.evidence import check_output
 from replay.debugger.execution import Execution
+from replay.debugger.lineage import Lineage
 from replay.debugger.log_walk import walk_log
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
@@ -25,27 +26,30 @@ def replay_attempt(
     """(sentence, detail) where everything came out as recorded; raises where it did not."""
     task, attempt = scene.task, scene.attempt
     steps.state = "Running"
+    steps.t_us, started = story.start_of(task, attempt)
     plan = plan_of_attempt(source, story, task, attempt)
     for k in range(len(source.graph.task(task).outputs)):
         check_output(source, story, task, attempt, k)
     comparison = Comparison(source, task, own=attempt, against=())
-    stepping = Stepping(source.graph.task(task), attempt, steps, comparison, Bringers(), holds_back=False)
+    lineage = Lineage(source, task, (attempt,))
+    stepping = Stepping(source.graph.task(task), lineage, steps, comparison, Bringers(), holds_back=False)
     try:
         operator = operator_of(source, task)
     except Missing:
-        walk_log(plan.logs, source.graph.task(task), attempt, steps, Bringers())
+        walk_log(plan.logs, source.graph.task(task), lineage, steps, Bringers())
         raise
     execution = Execution(source, plan, operator, stepping)
     what = f"the state of checkpoint {plan.checkpoint}" if plan.checkpoint else "the initial state"
     try:
-        stepping.begin(execution, f"Attempt {attempt} of {task} begins again with {what}, and follows its own log.")
+        restored = f"Attempt {attempt} of {task} begins again with {what}, and follows its own log."
+        stepping.begin(execution, restored, started)
         execution.start()
         while execution.step():
             pass
         execution.log.check_complete()
     except Missing:
         if not execution.log.lengths:
-            walk_log(plan.logs, source.graph.task(task), attempt, steps, Bringers())
+            walk_log(plan.logs, source.graph.task(task), lineage, steps, Bringers())
         raise
     except DivergenceFound as found:
         raise culprit_upstream(source, story, task, found) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
@@ -151,11 +151,11 @@ class Execution:
         self._guarded(self.body.fire_due)
 
     def next_time_us(self) -> int | None:
-        """When the recording did what would be done next, as far as it tells."""
+        """When the attempt did what would be done next, as far as its receipts tell; those of others say nothing."""
         if self._last is not None and self.body.pending_elements:
-            return self._last.receipt.taken_us
-        heads = [head.receipt.taken_us for one in self.inputs if (head := one.head()) is not None]
-        return min(heads) if heads else None
+            return self._last.receipt.taken_us if self._last.attempt == self.plan.take_from[0] else None
+        heads = (head for one in self.inputs if (head := one.head()) is not None)
+        return min((head.receipt.taken_us for head in heads if head.attempt == self.plan.take_from[0]), default=None)
 
     def step(self) -> bool:
         """Does the next thing; False where nothing is left to do."""
@@ -236,8 +236,20 @@ class Execution:
             ) from None
 
     def _take(self) -> bool:
+        self._offer(held=self._ahead_of_their_time())
+        i = self._guarded(lambda: self.body.next_input(self._as_recorded))
+        if i is None:  # whatever the receipts say of their order
+            self._offer()
+            i = self._guarded(lambda: self.body.next_input(self._as_recorded))
+        if i is None:
+            self._check_nothing_left("buffers of its inputs")
+            return False
+        self._take_from(i)
+        return True
+
+    def _offer(self, held: Collection[int] = ()) -> None:
         for i, takes in enumerate(self.inputs):
-            head = takes.head() if not self.body.gate.waiting(i) else None
+            head = takes.head() if i not in held and not self.body.gate.waiting(i) else None
             if head is not None:
                 frame = head.buffer.frame
                 self._guarded(
@@ -245,12 +257,17 @@ class Execution:
                         i, arrival(frame.seq, frame.payload, frame.is_event, channel=self.shape.inputs[i], tag=head)
                     )
                 )
-        i = self._guarded(lambda: self.body.next_input(self._as_recorded))
-        if i is None:
-            self._check_nothing_left("buffers of its inputs")
-            return False
-        self._take_from(i)
-        return True
+
+    def _ahead_of_their_time(self) -> set[int]:
+        """The inputs whose next buffer is an event that was taken after another input's next: a barrier asks no log."""
+        heads = {i: head for i, takes in enumerate(self.inputs) if (head := takes.head()) is not None}
+        open_inputs = [self._place(head) for i, head in heads.items() if i not in self.body.gate.blocked]
+        first = min(open_inputs, default=None)
+        return {
+            i
+            for i, head in heads.items()
+            if head.buffer.frame.is_event and first is not None and first < self._place(head)
+        }
 
     def _take_from(self, i: int) -> None:
         taken = self.inputs[i].take()
@@ -269,12 +286,17 @@ class Execution:
         """Where no log says it, the receipts do."""
         return min(ready, key=self._recorded_place)
 
-    def _recorded_place(self, i: int) -> tuple[int, int, int, int]:
+    def _recorded_place(self, i: int) -> tuple[int, ...]:
         head = self.body.gate.head(i)
         if head is None or not isinstance(head.tag, Taken):
             raise InvariantError("what is ready was offered from here")
-        receipt = head.tag.receipt
-        return receipt.taken_us, receipt.epoch, receipt.offset, receipt.record_count
+        return self._place(head.tag)
+
+    def _place(self, taken: Taken) -> tuple[int, ...]:
+        """In the order of the takes: an attempt's own come before what earlier ones had taken beyond them."""
+        receipt = taken.receipt
+        rank = self.plan.take_from.index(taken.attempt)
+        return rank, receipt.taken_us, receipt.epoch, receipt.offset, receipt.record_count
 
     def _check_nothing_left(self, what: str) -> None:
         """The inputs are at their end: so must the log be."""

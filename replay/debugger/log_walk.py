@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replay.debugger.answers import Bringers
+from replay.debugger.lineage import Lineage
 from replay.debugger.logs import Logs
 from replay.debugger.steps import StepWriter
 from replay.debugger.words import said
@@ -11,7 +12,7 @@ from replay.log.determinants import Order, is_async
 from replay.model import Task
 
 
-def walk_log(logs: Logs, shape: Task, attempt: int, steps: StepWriter, bringers: Bringers) -> None:
+def walk_log(logs: Logs, shape: Task, lineage: Lineage, steps: StepWriter, bringers: Bringers) -> None:
     """A step per determinant, thread by thread and epoch by epoch."""
     for thread in (one for one in shape.threads if one in logs):
         for epoch, data in sorted(logs[thread].items()):
@@ -28,7 +29,7 @@ def walk_log(logs: Logs, shape: Task, attempt: int, steps: StepWriter, bringers:
                     f"read, not executed.",
                     actor=thread,
                     causes=(
-                        f"det:{shape.id}/{attempt}/{thread}/{epoch}#{number}",
+                        lineage.cause(thread, epoch, number, offset),
                         *bringers.cause(shape.id, thread, epoch, offset),
                         *steps.caused_by("merge"),
                     ),

@@ -10,6 +10,7 @@ from replay.debugger.answers import Answers, Bringers, check_prefix_of_lineage
 from replay.debugger.comparison import Comparison
 from replay.debugger.evidence import check_output
 from replay.debugger.execution import Execution, Plan
+from replay.debugger.lineage import Lineage
 from replay.debugger.log_walk import walk_log
 from replay.debugger.logs import check_decodable
 from replay.debugger.outcome import DivergenceFound, Missing, Verdict
@@ -157,8 +158,11 @@ class RecoveryReplay:
             by_thread.setdefault(copy.log.thread, {})[copy.epoch] = copy.data
         shape = self.source.graph.task(scene.task)
         check_decodable(by_thread, "what was returned", len(shape.inputs))
-        walk_log(by_thread, shape, scene.before[0], self.steps, bringers or Bringers())
+        walk_log(by_thread, shape, self._lineage(), self.steps, bringers or Bringers())
         self._conclude_without_execution()
+
+    def _lineage(self) -> Lineage:
+        return Lineage(self.source, self.scene.task, self.scene.before)
 
     def _execute(self, logs: Mapping[Thread, Mapping[int, bytes]], bringers: Bringers) -> None:
         source, scene = self.source, self.scene
@@ -173,15 +177,16 @@ class RecoveryReplay:
         self.comparison = Comparison(source, scene.task, own=scene.attempt, against=scene.before)
         stepping = Stepping(
             source.graph.task(scene.task),
-            scene.before[0],
+            self._lineage(),
             self.steps,
             self.comparison,
             bringers,
             holds_back=True,
+            requested=self.walk.requested,
             on_epoch=self._on_epoch,
         )
         self.execution = Execution(source, plan, operator_of(source, scene.task), stepping)
-        stepping.begin(self.execution, self._restored_words())
+        stepping.begin(self.execution, self._restored_words(), self.steps.caused_by("transition"))
         self.execution.start()
         self._drive()
         self.execution.log.check_complete()
@@ -223,6 +228,7 @@ class RecoveryReplay:
             return
         if not self._used_up and not execution.body.replaying:
             self._used_up = True
+            self.walk.take_what_precedes_running()
             if not self.walk.manager.is_running:
                 self.walk.handle(MainLogUsedUp(), self.steps.caused_by("append"))
         rebuilding = self.walk.manager.state.context.rebuilding

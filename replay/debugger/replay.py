@@ -40,12 +40,12 @@ def replay(
         run = _run_attempt if scene.failure is None else _run_recovery
         return run(source, story, scene, steps)
     except DivergenceFound as found:
-        return _diverged(scene, steps, found)
+        return _diverged(story, scene, steps, found)
     except CorruptMember as fault:
         damage = DivergenceFound(f"A member is damaged: {fault}", member=fault.path, offset=fault.offset)
-        return _diverged(scene, steps, damage)
+        return _diverged(story, scene, steps, damage)
     except Missing as missing:
-        steps.write("finish", missing.sentence, causes=steps.caused_by("transition"))
+        steps.write("finish", missing.sentence, causes=_grounds(story, scene, steps, "transition"))
         return _outcome("unknown", scene, steps, missing.sentence, missing.detail)
     finally:
         steps.sink.flush()
@@ -61,7 +61,7 @@ def _run_recovery(source: RecordingSource, story: Story, scene: Scene, steps: St
             raise
         replayed.walk_log()
         raise lack.instead_of(found) from None
-    steps.write("finish", sentence, causes=steps.caused_by("transition"))
+    steps.write("finish", sentence, causes=_grounds(story, scene, steps, "transition"))
     return _outcome(verdict, scene, steps, sentence, replayed.detail)
 
 
@@ -77,13 +77,25 @@ def _run_attempt(source: RecordingSource, story: Story, scene: Scene, steps: Ste
     return _outcome("identical", scene, steps, sentence, detail)
 
 
-def _diverged(scene: Scene, steps: StepWriter, found: DivergenceFound) -> Outcome:
+def _grounds(story: Story, scene: Scene, steps: StepWriter, *kinds: str) -> tuple[str, ...]:
+    """The last steps of these kinds; where there is none, the last step, or the event that the replay began from."""
+    if before := steps.caused_by(*kinds):
+        return before
+    if steps.count:
+        return (f"step:{steps.count - 1}",)
+    if scene.failure is None:
+        return story.start_of(scene.task, scene.attempt)[1]
+    number = story.failure(scene.failure).get("n")
+    return (f"event:{number}",) if isinstance(number, int) else ()
+
+
+def _diverged(story: Story, scene: Scene, steps: StepWriter, found: DivergenceFound) -> Outcome:
     detail = found.detail
     steps.write(
         "diverge",
         found.sentence,
         actor=str(detail.get("thread", "main")),
-        causes=steps.caused_by("take-buffer", "take-determinant", "cut-buffer", "answer"),
+        causes=_grounds(story, scene, steps, "take-buffer", "take-determinant", "cut-buffer", "hold-back", "answer"),
         log=detail.get("thread"),
         log_offset=detail["offset"] if "thread" in detail and isinstance(detail.get("offset"), int) else None,
         channel=detail.get("channel"),

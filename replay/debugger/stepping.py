@@ -10,13 +10,15 @@ from replay.debugger.answers import Bringers
 from replay.debugger.comparison import Comparison
 from replay.debugger.execution import Execution
 from replay.debugger.inputs import Taken
+from replay.debugger.lineage import Lineage
 from replay.debugger.logs import Built
+from replay.debugger.outcome import DivergenceFound
 from replay.debugger.state_keys import changes, flat
 from replay.debugger.steps import StepWriter
 from replay.debugger.words import bytes_of, counted, said
 from replay.log.codec import encode
 from replay.log.determinants import Determinant, Order, is_async
-from replay.model import MAIN, Record, Task, thread_of_output
+from replay.model import MAIN, ChannelId, Record, Task, thread_of_output
 from replay.runtime.output import Cut
 
 _SMALL_STATE_KEYS = 512
@@ -25,14 +27,16 @@ _SHOWN_KEY = 40
 
 @dataclass(slots=True)
 class Stepping:
-    """Watches an execution and its body. `log_attempt` is whose log the determinants are named after."""
+    """Watches an execution and its body. `lineage` says in whose log a determinant stands, `requested` which steps
+    asked for the buffers of an input."""
 
     shape: Task
-    log_attempt: int
+    lineage: Lineage
     steps: StepWriter
     comparison: Comparison
     bringers: Bringers
     holds_back: bool
+    requested: Mapping[ChannelId, int] = field(default_factory=dict)
     on_epoch: Callable[[int], None] = lambda epoch: None
     execution: Execution | None = None
     coarse: bool = False
@@ -44,13 +48,13 @@ class Stepping:
 
     # --- the beginning ---
 
-    def begin(self, execution: Execution, restored: str) -> None:
+    def begin(self, execution: Execution, restored: str, causes: tuple[str, ...]) -> None:
         """Hooks into the body, and writes the state that it begins with."""
         self.execution = execution
         execution.body.observer = self
         execution.body.choices.observer = self
         self._stand()
-        step = self.steps.write("restore", restored, causes=self.steps.caused_by("transition"))
+        step = self.steps.write("restore", restored, causes=causes)
         self._note_state(step)
 
     def _stand(self) -> None:
@@ -71,7 +75,8 @@ class Stepping:
         """The execution's watcher: kept until the body takes it."""
         self.comparison.taken(taken, epoch, offset, record_count)
         self._last_taken = taken
-        self.steps.t_us = max(self.steps.t_us, taken.receipt.taken_us)
+        if taken.attempt == self.comparison.own:  # what an earlier attempt took beyond it tells nothing of its time
+            self.steps.t_us = max(self.steps.t_us, taken.receipt.taken_us)
 
     def taking(self, i: int, seq: int) -> None:
         """The body is about to take a buffer."""
@@ -87,7 +92,8 @@ class Stepping:
         order = None if frame.is_event else self._order_ahead(i)
         if order is None:
             says = f"Takes the next buffer of channel {i} ({upstream}): buffer {seq}, {what}{event}."
-            causes = self.steps.caused_by("restore")
+            asked = (f"step:{self.requested[channel]}",) if channel in self.requested else ()
+            causes = (*self.steps.caused_by("restore"), *asked)
         else:
             says = f"The log says the next buffer came from channel {i} ({upstream}): buffer {seq}, {what}."
             causes = (f"step:{order}",)
@@ -121,7 +127,7 @@ class Stepping:
         self.steps.write(
             "deliver-record",
             f"Processes record {record_count:,} of the epoch, key {key}{origin}.",
-            causes=self.steps.caused_by("take-buffer"),
+            causes=self.steps.caused_by("take-buffer") or self.steps.caused_by("restore"),
             channel=None if taken is None else self.shape.inputs[taken.i],
             buffer=None if taken is None else taken.buffer.frame.seq,
         )
@@ -160,7 +166,7 @@ class Stepping:
         number = self._numbers.get((thread, epoch), 0)
         self._numbers[thread, epoch] = number + 1
         task = self.shape.id
-        cause = f"det:{task}/{self.log_attempt}/{thread}/{epoch}#{number}"
+        cause = self.lineage.cause(thread, epoch, number, offset)
         causes = (cause, *self.bringers.cause(task, thread, epoch, offset), *self.steps.caused_by("merge"))
         upstream = ""
         if isinstance(determinant, Order) and determinant.channel < len(self.shape.inputs):
@@ -224,8 +230,8 @@ class Stepping:
         thread = thread_of_output(k)
         channel = self.shape.outputs[k].channel
         if named is not None:
-            number = f"det:{self.shape.id}/{self.log_attempt}/{thread}/{named.epoch}#{named.seq}"
-            causes = (number, *self.bringers.cause(self.shape.id, thread, named.epoch, named.offset))
+            cause = self.lineage.cause(thread, named.epoch, named.seq, named.offset)
+            causes = (cause, *self.bringers.cause(self.shape.id, thread, named.epoch, named.offset))
             self.steps.write(
                 "take-determinant",
                 f"The log of {thread} says that buffer {cut.seq} of {channel} has {bytes_of(named.buffer_bytes)}.",
@@ -252,10 +258,22 @@ class Stepping:
         self._hold_back(k, cut)
 
     def _hold_back(self, k: int, cut: Cut) -> None:
+        """A buffer that differs is told of before the divergence is: what stands beside it says how it came about."""
+        try:
+            matches, received = self.comparison.cut(k, cut)
+        except DivergenceFound:
+            self._write_held_back(k, cut, False, self.comparison.was_received(k, cut.seq))
+            raise
+        self._write_held_back(k, cut, matches, received)
+
+    def _write_held_back(self, k: int, cut: Cut, matches: bool | None, received: bool | None) -> None:
         channel = self.shape.outputs[k].channel
         receiver = channel.partition(">")[2]
-        matches, received = self.comparison.cut(k, cut)
-        equal = "It equals the one before, byte for byte." if matches else "There is none before to compare it with."
+        equal = {
+            True: "It equals the one before, byte for byte.",
+            False: "It differs from the one that the recording holds.",
+            None: "There is none before to compare it with.",
+        }[matches]
         had = {
             True: f"{receiver} has received it before. ",
             False: f"{receiver} never received it. ",

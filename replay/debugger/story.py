@@ -83,6 +83,12 @@ class Story:
         checkpoint = self.starts.get((task, attempt), {}).get("checkpoint", 0)
         return checkpoint if isinstance(checkpoint, int) else 0
 
+    def start_of(self, task: str, attempt: int) -> tuple[int, tuple[str, ...]]:
+        """When an attempt began, and the event that tells of it as a cause; (0, nothing) where none does."""
+        event = self.starts.get((task, attempt), {})
+        number, t_us = event.get("n"), event.get("t_us")
+        return (t_us, (f"event:{number}",)) if isinstance(number, int) and isinstance(t_us, int) else (0, ())
+
     def returned_to(self, task: str, attempt: int) -> dict[tuple[str, int], int]:
         """How many bytes of each of its logs came back to an attempt: (thread, epoch) to the longest extent."""
         found: dict[tuple[str, int], int] = {}

@@ -45,7 +45,11 @@ _RECORDED_EFFECTS = ("replay-requested", "determinants-requested", "determinants
 
 @dataclass(slots=True)
 class Walk:
-    """The state machine's part of a replay. `on_effect` is told what the runtime would have to do."""
+    """The state machine's part of a replay. `on_effect` is told what the runtime would have to do.
+
+    By channel, the steps at which it `asked` for determinants and was `answered`, and at which buffers were
+    `requested` on an input and `wanted` on an output.
+    """
 
     story: Story
     scene: Scene
@@ -60,6 +64,8 @@ class Walk:
     escalated: str | None = None
     answered: dict[ChannelId, int] = field(default_factory=dict)
     asked: dict[ChannelId, int] = field(default_factory=dict)
+    requested: dict[ChannelId, int] = field(default_factory=dict)
+    wanted: dict[ChannelId, int] = field(default_factory=dict)
     received: dict[ChannelId, Event] = field(default_factory=dict)
     _events: deque[Event] = field(default_factory=deque)
     _observed: deque[tuple[str, str]] = field(default_factory=deque)
@@ -99,6 +105,12 @@ class Walk:
     def next_is_due(self, t_us: int) -> bool:
         """Whether the next recorded event happened up to that time."""
         return self.next_us is not None and self.next_us <= t_us
+
+    def take_what_precedes_running(self) -> None:
+        """Takes the recorded events before that of entering Running, where there is such a one."""
+        if any(event.get("to") == "Running" for event in self._events):
+            while not self.next_is_running and self.next_event():
+                pass
 
     def next_event(self) -> bool:
         """Takes the next recorded event; False where there is none left."""
@@ -245,11 +257,20 @@ class Walk:
                 self._observed.popleft()
             else:
                 self._observed.append((before.name, after.name))
+        causes = self._causes or self.steps.caused_by("transition")
         if isinstance(after, Replaying):
-            self._write_merge(after.logs)
+            causes += self._write_merge(after.logs)
         self.steps.state = after.name
+        self.steps.t_us = max(self.steps.t_us, self._entered_us(before.name, after.name))
         text = transition_words(before.name, after.name, self.scene)
-        self.steps.write("transition", text, actor="main", causes=self._causes or self.steps.caused_by("transition"))
+        self.steps.write("transition", text, actor="main", causes=causes)
+
+    def _entered_us(self, before: str, after: str) -> int:
+        """When the state was entered, where the recording is about to say so."""
+        following = next((event for event in self._events if event.get("type") == "recovery-state"), None)
+        if following is None or (following.get("from"), following.get("to")) != (before, after):
+            return self.steps.t_us
+        return int(following["t_us"])
 
     def _write_event(self, event: Event, told: ManagerEvent) -> None:
         kind, text, actor = event_words(event, told, self.scene)
@@ -261,24 +282,29 @@ class Walk:
         step = self.steps.write(kind, text, actor=actor, causes=causes, channel=channel, size=size)
         if kind == "answer" and event.get("of") == self.scene.task:
             self.answered[ChannelId(str(channel))] = step
+        elif isinstance(told, ReplayRequested):
+            self.wanted[told.channel] = step
 
-    def _write_merge(self, logs: Logs) -> None:
+    def _write_merge(self, logs: Logs) -> tuple[str, ...]:
+        """The step, as a cause of what follows from the answers together; none where nobody was asked."""
         if not self.answered:
-            return
-        causes = tuple(f"step:{step}" for step in self.answered.values())
-        self.steps.write(
+            return ()
+        step = self.steps.write(
             "merge",
             merge_words(logs, list(self.received.values())),
-            causes=causes,
+            causes=tuple(f"step:{step}" for step in self.answered.values()),
             size=sum(len(copy.data) for copy in logs),
         )
+        return (f"step:{step}",)
 
     def _perform(self, effect: Effect) -> None:
         causes = self.steps.caused_by("transition") or self._causes
         match effect:
             case RequestReplay(channel, epoch, skip):
                 self._expect("replay-requested", channel=channel, epoch=epoch, skip=skip)
-                self.steps.write("request", effect_words(effect), causes=causes, channel=channel)
+                self.requested[channel] = self.steps.write(
+                    "request", effect_words(effect), causes=causes, channel=channel
+                )
             case RequestDeterminants(channel, of, epoch):
                 self._expect("determinants-requested", of=of, channel=channel, epoch=epoch)
                 step = self.steps.write("request", effect_words(effect), causes=causes, channel=channel)
@@ -296,7 +322,10 @@ class Walk:
                 self.started = logs
                 self.started_us = self.steps.t_us
                 self.on_effect(effect, causes)
-            case ReplayInFlight() | EnteredRunning():
+            case ReplayInFlight(channel):
+                wanted = (f"step:{self.wanted[channel]}",) if channel in self.wanted else ()
+                self.on_effect(effect, (*self._causes, *wanted))
+            case EnteredRunning():
                 self.on_effect(effect, self._causes)
             case _:
                 self.steps.write("request", effect_words(effect), causes=self._causes)

@@ -151,3 +151,22 @@ def test_a_divergence_is_a_step_with_its_place() -> None:
     assert outcome.verdict == "diverged" and kept.rows[-1].kind == "diverge"
     assert kept.rows[-1].text == outcome.sentence and kept.rows[-1].channel == "map-1.0>map-2.0"
     assert outcome.detail["asked"] != outcome.detail["logged"]
+
+
+@pytest.mark.parametrize("at", [60, 1500, 3000])
+def test_the_ledger_holds_the_buffer_that_differs(kept: Kept, at: int) -> None:
+    members = one_failure()
+    name = "tasks/map-1.0/0/sent-0/1.buf"
+    data = bytearray(members.members[name])
+    data[at] ^= 4
+    damaged = Kept()
+    outcome = replay(bundle_of(members.with_(name, bytes(data))), failure=0, sink=damaged)
+    assert outcome.verdict == "diverged" and outcome.detail["member"] == name
+    *before, (step, task, channel, seq, size, was_received, matches) = damaged.buffers
+    assert (task, channel, seq) == ("map-1.0", "map-1.0>map-2.0", outcome.detail["buffer"]) and matches is False
+    assert before == kept.buffers[: len(before)]
+    assert (task, channel, seq, size, was_received) == kept.buffers[len(before)][1:6]
+    row = damaged.rows[step]
+    assert (row.kind, row.buffer, row.bytes) == ("hold-back", seq, size) and "It differs from the one" in row.text
+    assert damaged.rows[step + 1].kind == "diverge" == damaged.rows[-1].kind
+    assert (step + 1, f"step:{step}") in damaged.causes
