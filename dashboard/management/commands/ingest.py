@@ -14,6 +14,8 @@ from dashboard.models import Job
 from dashboard.opening import open_folder
 from dashboard.work.watch import until_ended
 
+NO_FOLLOWING = "refused by this version: a recording that still grows cannot be read yet; ingest it when it is complete"
+
 
 class Command(Base):
     help = "Ingests the bundle at PATH: a folder, .zip, .tar, .tar.gz or .tar.zst."
@@ -21,11 +23,11 @@ class Command(Base):
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("path", metavar="PATH", type=Path)
         parser.add_argument("--as", dest="user", metavar="USER", help="whose job it becomes (default: first account)")
-        parser.add_argument("--follow", action="store_true", help="go on while the recording grows (not yet possible)")
+        parser.add_argument("--follow", action="store_true", help=NO_FOLLOWING)
 
     def run(self, **options: Any) -> Outcome:
         if options["follow"]:
-            raise WrongUse("--follow is not possible yet: ingest the recording when it is complete.")
+            raise WrongUse(f"--follow is {NO_FOLLOWING}.")
         path: Path = options["path"]
         if not path.exists():
             raise Failure(f"{path} does not exist.")
