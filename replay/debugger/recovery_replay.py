@@ -53,6 +53,9 @@ class RecoveryReplay:
 
     def run(self) -> tuple[Verdict, str]:
         """The verdict and its sentence; raises where something contradicts or is missing."""
+        if self.story.was_rolled_back_to(self.scene.task, self.scene.attempt):
+            self.walk.take_restores()  # it runs from the beginning: there is no recovery to follow
+            return self._never_replayed()
         while self.walk.started is None and self.walk.next_event():
             pass
         if self.walk.started is None:

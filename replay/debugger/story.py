@@ -92,13 +92,24 @@ class Story:
     def returned_to(self, task: str, attempt: int) -> dict[tuple[str, int], int]:
         """How many bytes of each of its logs came back to an attempt: (thread, epoch) to the longest extent."""
         found: dict[tuple[str, int], int] = {}
-        for event in self.of_attempt.get((task, attempt), ()):
-            if event.get("type") != "determinants-received" or event.get("of") != task:
-                continue
+        for event in self._answers_to(task, attempt):
             for owner, thread, epoch, upto in extents_of(event):
                 if owner == task:
                     found[thread, epoch] = max(upto, found.get((thread, epoch), 0))
         return found
+
+    def _answers_to(self, task: str, attempt: int) -> list[Event]:
+        """The answers that counted: a later one on a channel replaces the one before, a channel's loss voids it."""
+        counted: dict[str, Event] = {}
+        for event in self.of_attempt.get((task, attempt), ()):
+            kind, channel = event.get("type"), str(event.get("channel"))
+            if kind == "recovery-state" and event.get("to") == "Replaying":
+                break
+            if kind == "determinants-received" and event.get("of") == task:
+                counted[channel] = event
+            elif kind == "channel-lost" and self.records_states:
+                counted.pop(channel, None)
+        return list(counted.values())
 
     def began_to_replay(self, task: str, attempt: int) -> bool:
         """Whether the attempt came so far as to process records; true where states are not recorded."""

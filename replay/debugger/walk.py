@@ -106,6 +106,11 @@ class Walk:
         """Whether the next recorded event happened up to that time."""
         return self.next_us is not None and self.next_us <= t_us
 
+    def take_restores(self) -> None:
+        """Takes the recorded events up to the end of the first restores."""
+        while self._events and self._events[0].get("type") in ("restore-started", "state-restored"):
+            self.next_event()
+
     def take_what_precedes_running(self) -> None:
         """Takes the recorded events before that of entering Running, where there is such a one."""
         if any(event.get("to") == "Running" for event in self._events):
