@@ -17,6 +17,7 @@ from pyspark import SparkContext
 from ingest.errors import IngestFailed
 from ingest.jobs.finish import finish
 from ingest.jobs.parts import PartSummary, PartTask, run_part
+from ingest.jobs.telling import begin, bytes_read, end
 from ingest.transforms.planning import Plan, plan_ingest
 from replay.bundle.members import MANIFEST
 from replay.bundle.pack import Pack
@@ -79,13 +80,16 @@ class Ingest:
             pack.close()
 
     def _decode(self, context: SparkContext, manifest: Manifest, plan: Plan) -> list[PartSummary]:
-        tasks = [PartTask(part, self.pack, str(self.staging), manifest) for part in plan.parts]
+        telling = self.staging / "telling"
+        told = str(telling)
+        tasks = [PartTask(part, self.pack, str(self.staging), manifest, told) for part in plan.parts]
         if not tasks:
             return []
         context.setJobGroup(self.group, self.job, interruptOnCancel=True)
         self._check_stop()
+        begin(telling)
         done = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(context, plan, done), daemon=True)
+        watcher = threading.Thread(target=self._watch, args=(context, plan, telling, done), daemon=True)
         watcher.start()
         try:
             return context.parallelize(tasks, len(tasks)).map(run_part).collect()
@@ -97,10 +101,11 @@ class Ingest:
         finally:
             done.set()
             watcher.join()
+            end(telling)
 
-    def _watch(self, context: SparkContext, plan: Plan, done: threading.Event) -> None:
+    def _watch(self, context: SparkContext, plan: Plan, telling: Path, done: threading.Event) -> None:
         """Tells how far the tasks are, and stops them when that is asked for, until they are done."""
-        tracker = context.statusTracker()
+        tracker, read = context.statusTracker(), 0
         while not done.is_set():
             if self.stop.is_set():  # again and again: the tasks may not have been submitted yet
                 context.cancelJobGroup(self.group)
@@ -109,9 +114,10 @@ class Ingest:
                 info = tracker.getJobInfo(job)
                 stages = [tracker.getStageInfo(stage) for stage in info.stageIds] if info else []
                 finished += sum(stage.numCompletedTasks for stage in stages if stage)
-            share = min(finished, len(plan.parts)) / len(plan.parts)
-            message = f"{finished} of {len(plan.parts)} parts decoded"
-            self._progress("decoding", int(plan.bytes * share), plan.bytes, message)
+            message = f"{finished} of {len(plan.parts)} parts are written" if finished else "Reading logs and channels"
+            # A task that Spark does again begins its count again; bytes that were told stay told.
+            read = max(read, min(bytes_read(telling), plan.bytes))
+            self._progress("decoding", read, plan.bytes, message)
             done.wait(LOOK_S)
 
     def _progress(self, phase: str, done: int = 0, total: int = 0, message: str = "") -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ingest.jobs.telling import BytesRead
 from ingest.lake.manifest import LogSpan
 from ingest.lake.schema import LAKE_TABLES
 from ingest.lake.writers import FileSummary, TableWriter
@@ -35,6 +36,8 @@ class PartTask:
     pack: str
     staging: str
     manifest: Manifest
+    telling: str | None = None
+    """The folder in which it tells how far it is."""
 
 
 @dataclass(slots=True)
@@ -78,12 +81,15 @@ class _Work:
         self.pack = Pack(task.pack)
         self.summary = PartSummary(task.part.family, task.part.number)
         self.writers: dict[str, TableWriter] = {}
+        self.told = BytesRead(task.telling, f"{task.part.family}-{task.part.number}")
 
     def run(self) -> PartSummary:
         try:
             with _mapped(self.task.pack) as data:
                 for unit in self.task.part.units:
                     self._read(unit, data)
+                    paths = unit.paths if isinstance(unit, ChannelUnit) else [unit.path]
+                    self.told.add(sum(map(self.pack.size, paths)))
             for writer in self.writers.values():
                 self.summary.files += writer.close()
             return self.summary

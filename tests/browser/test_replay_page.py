@@ -124,6 +124,33 @@ def test_state_is_shown_with_before_and_after_and_can_be_narrowed(visit: Visit, 
     expect(page.get_by_label("Keys that begin with")).to_be_focused()
 
 
+def test_the_keys_of_a_state_are_paged_and_stay_while_one_steps(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=900")
+    first = set(page.locator(".state-rows th[scope=row]").all_inner_texts())
+    page.get_by_role("link", name="More keys").click()
+    expect(page).to_have_url(re.compile(r"step=900&keys=\w+"))
+    expect(page.get_by_role("link", name="First keys")).to_be_visible()
+    behind = page.locator(".state-rows th[scope=row]").all_inner_texts()
+    assert behind == sorted(behind) and set(behind) - first
+    page.keyboard.press("n")
+    expect(page.locator("#now")).to_have_attribute("data-shown", "901")
+    expect(page.locator(".state-rows th[scope=row]")).to_have_text(behind)
+    page.go_back()
+    expect(page.get_by_role("link", name="First keys")).to_have_count(0)
+    assert set(page.locator(".state-rows th[scope=row]").all_inner_texts()) == first
+
+
+def test_a_buffer_that_is_being_filled_says_how_far_it_is(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=900")
+    page.locator("tr", has=page.get_by_text("write-record", exact=True)).first.get_by_role("link").click()
+    filling = page.locator(".ledger tr", has_text="filling")
+    expect(filling).to_have_count(1)
+    written, whole = (
+        int(number.replace(",", "")) for number in filling.locator(".number").nth(1).inner_text().split(" of ")
+    )
+    assert 0 < written <= whole
+
+
 def test_a_link_past_the_end_opens_the_last_step(visit: Visit, replay: str) -> None:
     page = visit().open(f"/replays/{replay}/?step=99999999")
     last = page.locator("#replay").get_attribute("data-last")

@@ -85,6 +85,14 @@ def test_progress_tells_phases_in_order_and_ends_at_the_total(driver: SparkDrive
     assert all(0 <= one.done <= one.total for one in told)
 
 
+def test_bytes_are_told_while_the_first_part_is_still_being_read(driver: SparkDriver, long_pack: Path):
+    told: list[Progress] = []
+    driver.ingest(request(driver, long_pack, "reading"), told.append)
+    decoding = [one for one in told if one.phase == "decoding"]
+    assert any(0 < one.done < one.total and "written" not in one.message for one in decoding), decoding
+    assert [one.done for one in decoding] == sorted(one.done for one in decoding)
+
+
 def test_a_missing_or_damaged_pack_fails_and_the_driver_goes_on(driver: SparkDriver, short_pack: Path, tmp_path: Path):
     damaged = tmp_path / "damaged.pack"
     damaged.write_bytes(short_pack.read_bytes()[:-20])

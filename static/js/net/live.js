@@ -6,6 +6,12 @@ const ENDED = new Set(["ready", "ready-partial", "failed", "cancelled"]);
 const POLL_MS = 2_000;
 const TRIES_BEFORE_POLLING = 2;
 
+// A socket that is closed before it stands is a warning in the browser's console: it is closed when it does.
+function close(socket) {
+  if (socket.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
+  else socket.close();
+}
+
 /** Calls onState({status, phase, done, total, unit, message, …}) with each news until an end; returns how to stop. */
 export function live({ socket, poll, onState }) {
   let tries = 0;
@@ -48,7 +54,7 @@ export function live({ socket, poll, onState }) {
     stopped = true;
     stopPolling();
     clearTimeout(timer);
-    current?.close();
+    if (current) close(current);
   }
 
   connect();

@@ -23,7 +23,7 @@ function paintGraph() {
   const place = document.getElementById("graph");
   if (!graphData || !place) return;
   const most = Math.max(0, ...Object.values(graphData.tasks ?? {}).map((task) => task[colourBy]));
-  picture.widthPx(place.clientWidth).taskLook((id) => lookOf(id, most)).linkLook(linkLook).chosen(chosenTask()).onTask(select).onOpen(paintGraph);
+  picture.widthPx(place.clientWidth).taskLook((id) => lookOf(id, most)).linkLook(linkLook).chosen(chosenTask() ?? null).onTask(select).onOpen(paintGraph);
   d3.select(place).datum(graphData).call(picture);
   paintLegend(most);
 }

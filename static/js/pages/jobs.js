@@ -113,4 +113,13 @@ function follow() {
   following = followProgress(rows, () => refresh());
 }
 
+// A row says queued until its work begins: then it is asked for anew, once for each state.
+const asked = new Set();
+rows.addEventListener("progressed", ({ target, detail }) => {
+  const row = target.closest("tr");
+  const state = `${row?.id} ${detail.status}`;
+  if (!row || asked.has(state) || row.querySelector(".status-cell").textContent.includes(detail.status)) return;
+  asked.add(state);
+  refresh().catch(() => undefined);
+});
 follow();
