@@ -60,7 +60,7 @@ export function timeline() {
   function paintRollbacks(world, { rollbacks, top, bottom, widthPx: width }) {
     const rollback = world.append("g").selectAll("g").data(rollbacks).join("g").attr("class", "rollback");
     rollback.append("line").attr("x1", (one) => one.x).attr("x2", (one) => one.x).attr("y1", top).attr("y2", bottom);
-    const text = rollback.append("text").attr("y", top + 13).text((one) => `rolled back to checkpoint ${one.checkpoint ?? "?"}`);
+    const text = rollback.append("text").attr("y", top + 13).text((one) => ((one.x > width / 2 ? width - one.x : one.x) > 170 ? `rolled back to checkpoint ${one.checkpoint ?? "?"}` : "rolled back"));
     text.attr("x", (one) => one.x + (one.x > width / 2 ? 7 : -7)).attr("text-anchor", (one) => (one.x > width / 2 ? "start" : "end"));
     rollback.append("title").text((one) => `every task was rolled back to checkpoint ${one.checkpoint ?? "?"} at ${moment(one.tUs)}`);
   }
