@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,7 @@ __all__ = [
 LOOK_S = 0.05
 CANCEL_PATIENCE_S = 2.0
 STOP_PATIENCE_S = 2.0
+START_PATIENCE_S = 90.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class SparkDriver:
         self._state = threading.Lock()
         self._child: Child | None = None
         self._idle: threading.Timer | None = None
+        self._ready: Child | None = None
         self._stopping = False
         self._requests = 0
 
@@ -172,10 +175,16 @@ class SparkDriver:
             raise
 
     def _follow(self, child: Child, number: int, on_progress: OnProgress, cancelled: Cancelled) -> IngestResult:
+        late_s = time.monotonic() + START_PATIENCE_S
         while True:
             if cancelled():
                 raise self._cancel(child, number)
             message = child.receive(LOOK_S)
+            if message is not None and message.get("ready"):
+                self._ready = child
+            if self._ready is not child and time.monotonic() > late_s:
+                # A JVM that dies while Spark connects to it can leave the driver waiting for good.
+                raise ChildGone(f"Spark was not ready within {START_PATIENCE_S:g} s")
             if message is None or message.get("of") != number:
                 continue
             if "progress" in message:

@@ -225,6 +225,21 @@ def test_stopping_ends_all_at_once_and_an_idle_driver_stops_itself(short_pack: P
     assert list((tmp_path / "data" / "spark" / "scratch").iterdir()) == []
 
 
+def test_a_driver_that_does_not_get_ready_is_ended_and_the_next_one_works(
+    short_pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    driver = SparkDriver(tmp_path / "data", tmp_path / "driver.log")
+    driver.start()
+    family = [driver.pid or 0]
+    with monkeypatch.context() as patched:
+        patched.setattr("ingest.launch.START_PATIENCE_S", 0.1)
+        with pytest.raises(DriverDied, match="Spark was not ready within"):
+            driver.ingest(request(driver, short_pack, "stuck"))
+    wait_until_gone(family)
+    assert driver.ingest(request(driver, short_pack, "next")).status == "ready"
+    driver.stop()
+
+
 def test_a_driver_started_ahead_of_an_ingest_that_never_comes_stops_itself(tmp_path: Path):
     driver = SparkDriver(tmp_path / "data", tmp_path / "driver.log", idle_s=0.2)
     driver.start()
