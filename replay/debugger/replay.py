@@ -13,7 +13,10 @@ from replay.debugger.recovery_replay import RecoveryReplay
 from replay.debugger.scene import Scene, choose
 from replay.debugger.steps import Progress, StepWriter
 from replay.debugger.story import Story
-from replay.errors import CorruptMember
+from replay.errors import CorruptMember, printable
+
+# `none`: nothing is returned in a recovery, and attempts are executed again from what was observed.
+REPLAYABLE = ("clonos", "none")
 
 
 def replay(
@@ -51,7 +54,19 @@ def replay(
         steps.sink.flush()
 
 
+def _known_protocol(source: RecordingSource) -> None:
+    """Another protocol's recovery follows other rules: what Clonos' rules make of it would say nothing."""
+    name = source.manifest.protocol.name
+    if name not in REPLAYABLE:
+        raise Missing(
+            f"The recording was made under the protocol {printable(name)}, whose recovery this version cannot replay; "
+            f"it knows {' and '.join(REPLAYABLE)}.",
+            protocol=name,
+        )
+
+
 def _run_recovery(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> Outcome:
+    _known_protocol(source)
     replayed = RecoveryReplay(source, story, scene, steps)
     try:
         verdict, sentence = replayed.run()

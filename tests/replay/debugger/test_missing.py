@@ -160,3 +160,12 @@ def test_a_new_execution_of_a_sink_is_free_but_not_without_a_trace() -> None:
     outcome = replay(bundle_of(one_failure(task="sink.0")), failure=0)
     assert outcome.verdict == "free"
     assert "may give again" in outcome.sentence and "nobody depends" not in outcome.sentence
+
+
+def test_the_recovery_of_another_protocol_is_unknown_and_never_called_identical():
+    members = one_failure()
+    manifest = json.loads(members.members["job.json"])
+    manifest["protocol"]["name"] = "drifting"
+    outcome = replay(bundle_of(members.with_("job.json", json.dumps(manifest).encode())), failure=0)
+    assert outcome.verdict == "unknown"
+    assert "the protocol drifting" in outcome.sentence
