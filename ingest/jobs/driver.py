@@ -110,9 +110,15 @@ def main(arguments: list[str] | None = None) -> None:
     )  # fmt: skip
     # Half a second of imports, while the JVM starts on another core.
     threading.Thread(target=importlib.import_module, args=("ingest.jobs.ingest",), daemon=True).start()
-    context = start_session(session, scratch.folder)
-    _end_with_jvm(context, driver.end)
-    _warm_up(context)
+    try:
+        context = start_session(session, scratch.folder)
+        _end_with_jvm(context, driver.end)
+        _warm_up(context)
+    except Exception:
+        # At once: an interpreter that winds down while another thread still imports may never come to its end.
+        log.exception("Spark did not start")
+        driver.end()
+        raise
     log.info("ready")
     answers.send(of=0, ready=True)
     driver.serve(context)
