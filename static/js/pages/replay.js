@@ -65,25 +65,27 @@ async function fetchPanels() {
   asking?.abort();
   asking = new AbortController();
   const wanted = step;
+  const keys = shownKeys;
   try {
-    const nodes = await source.panels(wanted, shownKeys, { signal: asking.signal });
-    keep(wanted, nodes);
-    if (wanted === step) putInPlace(nodes);
+    const nodes = await source.panels(wanted, keys, { signal: asking.signal });
+    keep(wanted, nodes, keys);
+    if (wanted === step && keys === shownKeys) putInPlace(nodes);
   } catch (fault) {
     if (fault.name !== "AbortError") notice(fault.message);
   }
 }
 
-// While a replay is still being written its totals change, so nothing of it is kept.
-function keep(at, nodes) {
-  if (pending) return;
+// While a replay is still being written its totals change, so nothing of it is kept; nor what was asked for other keys.
+function keep(at, nodes, keys) {
+  if (pending || keys !== shownKeys) return;
   panels.set(at, nodes);
   if (panels.size > PANELS_KEPT) panels.delete(panels.keys().next().value);
 }
 
 function prefetch(at) {
   if (pending || at < 0 || at > last || panels.has(at)) return;
-  source.panels(at, shownKeys).then((nodes) => keep(at, nodes), () => undefined);
+  const keys = shownKeys;
+  source.panels(at, keys).then((nodes) => keep(at, nodes, keys), () => undefined);
 }
 
 function rememberSoon() {
