@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -15,8 +16,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
+T = TypeVar("T")  # whatever is waited for
 READY_WITHIN_S = 60.0
 END_WITHIN_S = 30.0
 
@@ -25,12 +28,14 @@ class NotInTime(Exception):
     """What was waited for did not come; the sentence says what."""
 
 
-def wait_until(condition: Callable[[], object], what: str, within_s: float, every_s: float = 0.05) -> None:
+def wait_until(condition: Callable[[], T], what: str, within_s: float, every_s: float = 0.05) -> T:
+    """What the condition gives as soon as it gives anything."""
     deadline = time.monotonic() + within_s
-    while not condition():
+    while not (found := condition()):
         if time.monotonic() > deadline:
             raise NotInTime(f"{what} did not happen within {within_s:g} s")
         time.sleep(every_s)
+    return found
 
 
 def free_port() -> int:
@@ -73,10 +78,20 @@ def processes_of(data: Path) -> Iterator[Process]:
 class ServerProcess:
     """`manage.py up` on a data folder; everything it says is kept."""
 
-    def __init__(self, data: Path, *options: str, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        data: Path,
+        *options: str,
+        environment: dict[str, str] | None = None,
+        most_file_bytes: int = 0,
+        makes_a_link: bool = True,
+    ) -> None:
+        """`most_file_bytes`: no file may grow past that. `makes_a_link` False waits for the address alone."""
         self.data = data
+        self.most_file_bytes = most_file_bytes
         self.options = options
         self.environment = {**os.environ, "CLONOSCOPE_DATA": str(data), **(environment or {})}
+        self.makes_a_link = makes_a_link and not ({"REDIS_URL", "DATABASE_URL"} & set(self.environment))
         self.address = ""
         self.link = ""
         self.said: list[str] = []
@@ -95,6 +110,7 @@ class ServerProcess:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            preexec_fn=self._limit if self.most_file_bytes else None,  # noqa: PLW1509 - the child does nothing else
         )
         threading.Thread(target=self._read, daemon=True).start()
         return self
@@ -147,8 +163,10 @@ class ServerProcess:
             self.address = address.group(1)
         if link:
             self.link = link.group(1)
-        links_are_made = not (self.environment.get("REDIS_URL") or self.environment.get("DATABASE_URL"))
-        return bool(self.address and (self.link or not links_are_made))
+        return bool(self.address and (self.link or not self.makes_a_link))
+
+    def _limit(self) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (self.most_file_bytes, self.most_file_bytes))
 
     def _read(self) -> None:
         if self.process is not None and self.process.stdout is not None:

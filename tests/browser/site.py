@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
 import tarfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-START_S = 60.0
-STOP_S = 30.0
+from bench.server_process import ServerProcess, run_command
+
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 KILLED = "map-1.0"
 KILLED_AT_MS = 1500
@@ -26,7 +20,7 @@ KILLED_AT_MS = 1500
 class Site:
     folder: Path
     url: str = ""
-    process: subprocess.Popen[str] | None = None
+    process: ServerProcess | None = None
     jobs: dict[str, str] = field(default_factory=dict)
     replay: str = ""
 
@@ -37,40 +31,22 @@ class Site:
     def start(self) -> None:
         """Returns when it serves; the operating system chose the port."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        log = open(self.folder / "server.log", "w")  # noqa: SIM115 - the process keeps it
-        self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "up", "--data", str(self.data), "--no-demo", "--port", "0"],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        log.close()
-        self.url = self._address()
+        self.process = ServerProcess(self.data, "--no-demo", makes_a_link=False)
+        self.url = self.process.start().address
 
     def stop(self) -> None:
-        if self.process is None or self.process.poll() is not None:
-            return
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(STOP_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        if self.process is not None:
+            self.process.end()
 
     def login_link(self) -> str:
         return str(self.command("login-link", "admin")["link"])
 
     def command(self, *arguments: str) -> dict[str, Any]:
         """A command of manage.py on this site's data; its JSON object."""
-        command = [sys.executable, "manage.py", *arguments, "--data", str(self.data), "--json"]
-        # As a person would run it: no settings of the test run leak in.
-        environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
-        answer = json.loads(done.stdout.strip().splitlines()[-1])
+        done = run_command(self.data, *arguments, "--json")
+        if done.status:
+            raise RuntimeError(f"{' '.join(arguments)} ended with {done.status}:\n{done.out}\n{done.err}")
+        answer = json.loads(done.out.strip().splitlines()[-1])
         # login-link prints its address with the port it knows; the browser needs the one that serves.
         if "link" in answer:
             answer["link"] = ADDRESS.sub(self.url, answer["link"])
@@ -114,14 +90,3 @@ class Site:
         if path.name not in self.jobs:
             self.jobs[path.name] = str(self.command("ingest", str(path))["job"])
         return self.jobs[path.name]
-
-    def _address(self) -> str:
-        deadline = time.monotonic() + START_S
-        while time.monotonic() < deadline:
-            said = (self.folder / "server.log").read_text()
-            if found := ADDRESS.search(said):
-                return found.group()
-            if self.process is not None and self.process.poll() is not None:
-                raise RuntimeError(f"the server ended with status {self.process.returncode}:\n{said}")
-            time.sleep(0.05)
-        raise RuntimeError(f"the server did not say its address within {START_S:.0f} s:\n{said}")

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from bench.server_process import ROOT
 from tests.browser.conftest import NARROW, WIDE, Visitor
-from tests.browser.site import ROOT, Site
+from tests.browser.site import Site
 
 pytestmark = [pytest.mark.browser, pytest.mark.screenshots]
 

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import resource
-import selectors
 import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
-ROOT = Path(__file__).resolve().parents[3]
-START_S = 60.0
+from bench.server_process import ROOT, ServerProcess
 
 ARRANGE = """
 import json, sys
@@ -58,37 +53,30 @@ class Person:
 
 
 class RealServer:
+    """One data folder; the process that serves it may end and begin again."""
+
     def __init__(self, data: Path, *, environment: dict[str, str] | None = None, most_file_bytes: int = 0) -> None:
         self.data = data
         self.environment = {**os.environ, "CLONOSCOPE_DATA": str(data), **(environment or {})}
         self.most_file_bytes = most_file_bytes
         self.url = ""
+        self._served: list[ServerProcess] = []
 
     def start(self) -> None:
         """Returns when it serves."""
-        command = [sys.executable, "manage.py", "up", "--data", str(self.data), "--no-demo", "--port", "0"]
-        self.log = open(self.data.parent / f"{self.data.name}.log", "ab")  # noqa: SIM115 - closed by stop
-        self.process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            preexec_fn=self._limit if self.most_file_bytes else None,  # noqa: PLW1509 - the child does nothing else
+        process = ServerProcess(
+            self.data,
+            "--no-demo",
+            environment=self.environment,
+            most_file_bytes=self.most_file_bytes,
+            makes_a_link=False,
         )
-        self.url = self._address()
+        self._served.append(process)
+        self.url = process.start().address
         self.address = (urlsplit(self.url).hostname, urlsplit(self.url).port)
 
     def stop(self, sig: int = signal.SIGTERM) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(sig)
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
-        self.log.close()
+        self._served[-1].end(sig)
 
     def people(self, **quotas: int | None) -> dict[str, Person]:
         """Accounts by name, with a token and a session each."""
@@ -121,34 +109,7 @@ class RealServer:
         return sorted(path.name for path in found.iterdir()) if found.is_dir() else []
 
     def said(self) -> str:
-        return (self.data.parent / f"{self.data.name}.log").read_text()
-
-    def _address(self) -> str:
-        """The line that the server prints when it is ready."""
-        deadline = time.monotonic() + START_S
-        output = b""
-        with selectors.DefaultSelector() as ready:
-            ready.register(self.process.stdout, selectors.EVENT_READ)
-            while time.monotonic() < deadline and self.process.poll() is None:
-                if ready.select(timeout=0.2):
-                    output += os.read(self.process.stdout.fileno(), 65536)
-                    for line in output.decode().splitlines():
-                        if line.startswith("Clonoscope is at ") and output.endswith(b"\n"):
-                            return line.removeprefix("Clonoscope is at ").strip()
-        raise RuntimeError(f"the server did not start: {output.decode()}{self.said()}")
-
-    def _limit(self) -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (self.most_file_bytes, self.most_file_bytes))
-
-
-def until(holds: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
-    """Waits for a condition, not for a time."""
-    deadline = time.monotonic() + seconds
-    while not (found := holds()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds:g} s: {what}")
-        time.sleep(0.02)
-    return found
+        return "".join(process.output for process in self._served)
 
 
 def status_line(connection: socket.socket) -> str:

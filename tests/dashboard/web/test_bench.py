@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.dashboard.web.server import ROOT
+from bench.server_process import ROOT
 
 pytestmark = [pytest.mark.spark, pytest.mark.serial, pytest.mark.slow]
 

@@ -15,10 +15,11 @@ import httpx
 import pytest
 from websockets.sync.client import connect
 
+from bench.server_process import ROOT
 from replay.log.codec import encode
 from replay.log.determinants import Timestamp
 from tests.dashboard.web import bundles
-from tests.dashboard.web.server import ROOT, Person, RealServer
+from tests.dashboard.web.server import Person, RealServer
 from tests.ingest.made import manifest_of
 from tests.vector_rows import members_and_rows
 

@@ -13,7 +13,7 @@ import pytest
 
 from bench.server_process import processes_of, wait_until
 from tests.dashboard.web import bundles
-from tests.dashboard.web.server import Person, RealServer, status_line, until
+from tests.dashboard.web.server import Person, RealServer, status_line
 
 MIB = 1 << 20
 MOST = 8 * MIB
@@ -189,7 +189,7 @@ def test_of_two_pieces_at_once_one_is_refused(server: RealServer, people: dict[s
     url = begin(server, ada, 100)
     with server.raw(_patch_head(ada, url, 0, 100)) as connection:
         connection.sendall(b"x" * 40)
-        until(lambda: patch(server, ada, url, 0, b"y" * 10).status_code == 423, "the second piece is refused")
+        wait_until(lambda: patch(server, ada, url, 0, b"y" * 10).status_code == 423, "the second piece is refused", 20)
         with server.client(ada) as client:
             assert client.post(f"{url}/finish").status_code == 423
         connection.sendall(b"x" * 60)
@@ -221,7 +221,7 @@ def test_a_lost_connection_keeps_what_came(server: RealServer, people: dict[str,
     url = begin(server, ada, len(data))
     with server.raw(_patch_head(ada, url, 0, len(data))) as connection:
         connection.sendall(data[:MIB])
-    came = until(lambda: offset_of(server, ada, url), "what came is written down")
+    came = wait_until(lambda: offset_of(server, ada, url), "what came is written down", 20)
     assert came == MIB
     assert patch(server, ada, url, came, data[came:]).status_code == 204
     with server.client(ada) as client:
@@ -236,8 +236,8 @@ def test_a_form_that_breaks_off_leaves_nothing(server: RealServer, people: dict[
     )
     with server.raw(head) as connection:
         connection.sendall(b'--xyz\r\nContent-Disposition: form-data; name="bundle"; filename="a"\r\n\r\n' + b"x" * MIB)
-        until(lambda: set(server.files("uploads")) - before, "the upload has begun")
-    until(lambda: set(server.files("uploads")) == before, "its file is gone")
+        wait_until(lambda: set(server.files("uploads")) - before, "the upload has begun", 20)
+    wait_until(lambda: set(server.files("uploads")) == before, "its file is gone", 20)
     assert "Traceback" not in server.said()
 
 
@@ -319,7 +319,7 @@ def test_a_killed_server_keeps_what_was_written_down(tmp_path: Path) -> None:
         part = server.data / "store" / "uploads" / url.rpartition("/")[2]
         with server.raw(_patch_head(ada, url, MIB, len(data) - MIB)) as connection:
             connection.sendall(data[MIB : 2 * MIB])
-            until(lambda: part.stat().st_size > MIB, "more bytes are in the file")
+            wait_until(lambda: part.stat().st_size > MIB, "more bytes are in the file", 20)
             server.stop(signal.SIGKILL)
         server.start()
         came = offset_of(server, ada, url)
