@@ -69,6 +69,7 @@ class Engine:
         self.totals = Totals()
         self._serials = 0
         self.on_returned: Callable[[Attempt, Logs], None] | None = None
+        self.on_event: Callable[[str, Mapping[str, Any]], None] | None = None
         self.current: dict[TaskId, Attempt] = {}
         self.links = Links(self)
         self.checkpoints = Checkpoints(self, (protocol.checkpoint_interval_ms or 1000) * 1000)
@@ -142,7 +143,10 @@ class Engine:
 
     def event(self, kind: str, *, re: int | None = None, **fields: Any) -> int:
         """Records an event; returns its number."""
-        return self.recorder.event(self.scheduler.now_us, kind, {**fields, "re": re})
+        n = self.recorder.event(self.scheduler.now_us, kind, {**fields, "re": re})
+        if self.on_event is not None:
+            self.on_event(kind, fields)
+        return n
 
     def new_operator(self, task: TaskId) -> Operator:
         """A new operator instance for a task."""

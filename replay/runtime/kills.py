@@ -79,7 +79,10 @@ class Kills:
         for kill in self.not_made:
             if kill.task == attempt.task and kill.state == state:
                 self.not_made.remove(kill)
-                self.left += 1
-                strike = self._striking(kill.task, Blow((Kill(kill.task, 0),)))
-                self.engine.scheduler.at(self.engine.scheduler.now_us, strike)
+                self.strike_at(kill.task, self.engine.scheduler.now_us)
                 return
+
+    def strike_at(self, task: TaskId, t_us: int) -> None:
+        """Strikes a task at that time, on the spur of the moment: the job does not end before."""
+        self.left += 1
+        self.engine.scheduler.at(t_us, self._striking(task, Blow((Kill(task, 0),))))
