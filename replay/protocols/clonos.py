@@ -11,6 +11,7 @@ class Clonos:
     """Local recovery by determinants, as far as anyone holds them."""
 
     name = "clonos"
+    in_flight = True
 
     def escalated(self, engine: Engine, attempt: Attempt, failure: int, why: str, re: int) -> None:
         """Rolls back, unless that was done since, or the attempt is gone and its successor asks anew."""

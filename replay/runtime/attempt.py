@@ -26,7 +26,6 @@ from replay.runtime.main_thread import MainThread
 from replay.runtime.network import Connection
 from replay.runtime.output import Cut
 from replay.runtime.output_thread import OutputThread
-from replay.runtime.recorder import AttemptRecorder
 from replay.runtime.task import TaskBody
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class Attempt:
         self.state_cause: int | None = None
         self.shape = engine.graph.task(task)
         self.partition = engine.partition_of(task)
-        self.recorder = AttemptRecorder(engine.recorder, task, number)
+        self.recorder = engine.recorder.attempt(task, number)
         self.causal = CausalLog(task, engine.graph, sharing_depth=engine.sharing_depth, holder=task)
         self.in_flight: InFlightLog[Cut] = InFlightLog()
         self.inputs: list[Connection | None] = [None for _ in self.shape.inputs]

@@ -53,7 +53,8 @@ class Totals:
 class Engine:
     """One run of a job, from its first record to its last checkpoint."""
 
-    def __init__(self, run: Run, members: Members):
+    def __init__(self, run: Run, members: Members | None):
+        """`members` None: the run is measured and not recorded."""
         protocol = run.manifest.protocol
         self.run_of = run
         self.protocol = run.protocol
@@ -63,6 +64,7 @@ class Engine:
         self.buffer_bytes = protocol.buffer_bytes
         self.sharing_depth = protocol.sharing_depth
         self.logging = protocol.sharing_depth != 0
+        self.in_flight = run.protocol.in_flight
         self.log_ids = LogIds.of(run.manifest)
         self.scheduler = Scheduler(run.seed, run.jitter)
         self.recorder = Recorder(members)

@@ -146,7 +146,8 @@ class OutputThread:
         main_epoch = attempt.body.epoch
         main_offset = attempt.causal.main.length_of(main_epoch)
         cut = attempt.body.cut(self.k, size)
-        attempt.in_flight.append(self.channel, cut.epoch, cut)
+        if engine.in_flight:
+            attempt.in_flight.append(self.channel, cut.epoch, cut)
         flags = (IS_EVENT if cut.is_event else 0) | (HELD_BACK if held_back else 0)
         frame = BufferFrame(cut.seq, engine.scheduler.now_us, flags, cut.epoch, main_epoch, main_offset, cut.payload)
         attempt.recorder.buffer(self.k, frame)

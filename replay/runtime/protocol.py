@@ -16,5 +16,9 @@ class FaultTolerance(Protocol):
     def name(self) -> str:
         """As in the manifest and on the command line."""
 
+    @property
+    def in_flight(self) -> bool:
+        """Whether sent buffers are kept, to be sent again to a receiver that recovers."""
+
     def escalated(self, engine: Engine, attempt: Attempt, failure: int, why: str, re: int) -> None:
         """A recovery asks for determinants that nobody can rule out to be needed, and nobody can return."""

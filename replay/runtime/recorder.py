@@ -31,22 +31,28 @@ class MemoryMembers:
 class Recorder:
     """The one place that knows how members are named and filled."""
 
-    def __init__(self, members: Members):
+    def __init__(self, members: Members | None):
+        """`members` None: the run is measured, not recorded; only its events are counted."""
         self._members = members
         self.events = 0
         self.sizes: dict[str, int] = {}
 
-    def _append(self, name: str, data: bytes) -> None:
-        self._members.append(name, data)
-        kind = name.rpartition(".")[2]
-        self.sizes[kind] = self.sizes.get(kind, 0) + len(data)
+    def attempt(self, task: TaskId, attempt: int) -> AttemptRecorder:
+        """The folder of an attempt."""
+        return AttemptRecorder(self, task, attempt) if self._members else _Unrecorded(self, task, attempt)
+
+    def append(self, kind: str, name: str, data: bytes) -> None:
+        """Appends to a member; `kind` is its suffix, by which bytes are counted."""
+        if self._members is not None:
+            self._members.append(name, data)
+            self.sizes[kind] = self.sizes.get(kind, 0) + len(data)
 
     def event(self, t_us: int, kind: str, fields: Mapping[str, Any]) -> int:
         """Writes an event; returns its number, for what it causes. Fields that are None are left out."""
         n = self.events
         self.events += 1
         line = {"n": n, "t_us": t_us, "type": kind, **{k: v for k, v in fields.items() if v is not None}}
-        self._append("events.ndjson", json_bytes(line) + b"\n")
+        self.append("ndjson", "events.ndjson", json_bytes(line) + b"\n")
         return n
 
 
@@ -54,7 +60,7 @@ class AttemptRecorder:
     """The folder of one attempt."""
 
     def __init__(self, recorder: Recorder, task: TaskId, attempt: int):
-        self._append = recorder._append
+        self._append = recorder.append
         self._folder = f"tasks/{task}/{attempt}"
         self._archived: set[tuple[str, int]] = set()
         self._sink_lines = 0
@@ -63,7 +69,7 @@ class AttemptRecorder:
         """A whole epoch of one of the attempt's own thread logs."""
         if (thread, epoch) not in self._archived:
             self._archived.add((thread, epoch))
-            self._append(f"{self._folder}/{thread}/{epoch}.det", data)
+            self._append("det", f"{self._folder}/{thread}/{epoch}.det", data)
 
     def logs(self, own: Mapping[str, ThreadLog], before_epoch: int | None = None) -> None:
         """The epochs that are about to be truncated, or all."""
@@ -71,35 +77,61 @@ class AttemptRecorder:
             for epoch, data in log.since(0):
                 if before_epoch is None or epoch < before_epoch:
                     self.log(thread, epoch, data)
+        if before_epoch is not None:
+            # What is truncated is never offered again: remembering it would grow with the run.
+            self._archived = {one for one in self._archived if one[1] >= before_epoch}
 
     def buffer(self, k: int, frame: BufferFrame) -> None:
         """A buffer was cut."""
-        self._append(f"{self._folder}/sent-{k}/{frame.epoch}.buf", frame.to_bytes())
+        self._append("buf", f"{self._folder}/sent-{k}/{frame.epoch}.buf", frame.to_bytes())
 
     def sending(self, k: int, epoch: int, frame: SendingFrame) -> None:
         """A buffer was sent."""
-        self._append(f"{self._folder}/sent-{k}/{epoch}.dlt", frame.to_bytes())
+        self._append("dlt", f"{self._folder}/sent-{k}/{epoch}.dlt", frame.to_bytes())
 
     def receipt(self, i: int, epoch: int, frame: ReceiptFrame) -> None:
         """A buffer was taken, or never will be."""
-        self._append(f"{self._folder}/received-{i}/{epoch}.rcv", frame.to_bytes())
+        self._append("rcv", f"{self._folder}/received-{i}/{epoch}.rcv", frame.to_bytes())
 
     def state(self, checkpoint: int, data: bytes) -> None:
         """A snapshot is safe."""
-        self._append(f"{self._folder}/state/{checkpoint}.json", data)
+        self._append("json", f"{self._folder}/state/{checkpoint}.json", data)
 
     def source(self, epoch: int, offset: int, t_us: int, record: Record) -> None:
         """A source read a record of its partition."""
-        line = {"offset": offset, "t_us": t_us, "record": [record.key, record.timestamp, record.value]}
-        self._append(f"{self._folder}/source/{epoch}.ndjson", json_bytes(line) + b"\n")
+        fields = json_bytes([record.key, record.timestamp, record.value])
+        line = b'{"offset":%d,"t_us":%d,"record":%b}\n' % (offset, t_us, fields)
+        self._append("ndjson", f"{self._folder}/source/{epoch}.ndjson", line)
 
     def sink(self, epoch: int, t_us: int, record: Record) -> None:
         """The outside world accepted a record."""
-        line = {
-            "n": self._sink_lines,
-            "t_us": t_us,
-            "record": [record.key, record.timestamp, record.value],
-            "source": [list(pair) for pair in record.lineage or ()],
-        }
+        fields = json_bytes([record.key, record.timestamp, record.value])
+        lineage = json_bytes(record.lineage or ())
+        line = b'{"n":%d,"t_us":%d,"record":%b,"source":%b}\n' % (self._sink_lines, t_us, fields, lineage)
         self._sink_lines += 1
-        self._append(f"{self._folder}/sink/{epoch}.ndjson", json_bytes(line) + b"\n")
+        self._append("ndjson", f"{self._folder}/sink/{epoch}.ndjson", line)
+
+
+class _Unrecorded(AttemptRecorder):
+    """Of a run that is only measured: nothing is made that nobody keeps."""
+
+    def logs(self, own: Mapping[str, ThreadLog], before_epoch: int | None = None) -> None:
+        return
+
+    def buffer(self, k: int, frame: BufferFrame) -> None:
+        return
+
+    def sending(self, k: int, epoch: int, frame: SendingFrame) -> None:
+        return
+
+    def receipt(self, i: int, epoch: int, frame: ReceiptFrame) -> None:
+        return
+
+    def state(self, checkpoint: int, data: bytes) -> None:
+        return
+
+    def source(self, epoch: int, offset: int, t_us: int, record: Record) -> None:
+        return
+
+    def sink(self, epoch: int, t_us: int, record: Record) -> None:
+        return
