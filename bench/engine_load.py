@@ -12,7 +12,7 @@ from replay.model import Job, Protocol, Record, TaskId
 from replay.protocols.clonos import Clonos
 from replay.runtime.costs import Costs
 from replay.runtime.engine import Run
-from replay.runtime.partition_log import Partition
+from replay.runtime.partition_log import SteadyPartition
 
 RECORD_BYTES = 119
 PARALLELISM = 5
@@ -62,7 +62,7 @@ class Load:
         )
 
 
-def _padded(task: TaskId, partition: Partition) -> Partition:
+def _padded(task: TaskId, partition: SteadyPartition) -> SteadyPartition:
     return replace(partition, make=_padding(task, partition.make))
 
 

@@ -8,8 +8,9 @@ from typing import Any
 from replay.jobs.graphs import ORIGIN_MS, manifest_of
 from replay.jobs.pass_through import PassThrough, Sink, Source
 from replay.jobs.registry import operator_name
+from replay.jobs.sample import SampleJob, Shape, rate_per_s
 from replay.model import Edge, Job, Manifest, Protocol, Record, TaskId, Vertex
-from replay.runtime.partition_log import Partition
+from replay.runtime.partition_log import SteadyPartition
 
 _KEYS = 24
 _MASK = (1 << 64) - 1
@@ -25,6 +26,12 @@ def pass_through_manifest(
     options: Mapping[str, Any] | None = None,
 ) -> Manifest:
     """`depth` counts source and sink. Without `ships`, every second edge forwards; the first and the last one hash."""
+    return manifest_of(job, protocol, *_shape(parallelism, depth, ships, options))
+
+
+def _shape(
+    parallelism: int, depth: int, ships: Sequence[str] | None = None, options: Mapping[str, Any] | None = None
+) -> Shape:
     names = ["source", *(f"map-{i}" for i in range(1, depth - 1)), "sink"]
     operators = [operator_name(Source), *(operator_name(PassThrough) for _ in names[1:-1]), operator_name(Sink)]
     kinds = ["source", *("operator" for _ in names[1:-1]), "sink"]
@@ -41,7 +48,7 @@ def pass_through_manifest(
     ]
     shipped = ships or [_ship(i, last=depth - 2) for i in range(depth - 1)]
     edges = [Edge(a, b, ship) for a, b, ship in zip(names, names[1:], shipped, strict=False)]
-    return manifest_of(job, protocol, vertices, edges)
+    return vertices, edges
 
 
 def _ship(edge: int, *, last: int) -> str:
@@ -50,12 +57,13 @@ def _ship(edge: int, *, last: int) -> str:
 
 def pass_through_partitions(
     manifest: Manifest, *, seed: int, events: int, rate_per_s: float
-) -> dict[TaskId, Partition]:
+) -> dict[TaskId, SteadyPartition]:
     """One partition per source task; `events` in all, the first partitions taking what doesn't divide."""
     sources = [task for task in manifest.tasks if not task.inputs]
     each, more = divmod(events, len(sources))
     return {
-        task.id: Partition(each + (i < more), rate_per_s, _maker(seed, task.number)) for i, task in enumerate(sources)
+        task.id: SteadyPartition(each + (i < more), rate_per_s, _maker(seed, task.number))
+        for i, task in enumerate(sources)
     }
 
 
@@ -76,3 +84,14 @@ def _mixed(x: int) -> int:
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
     return x ^ (x >> 31)
+
+
+PASS_THROUGH = SampleJob(
+    name="pass-through",
+    description="Records go from sources through maps, which stamp them with time and order, to sinks.",
+    shape=lambda options: _shape(options.parallelism, options.depth or 3),
+    partitions=lambda manifest, options: pass_through_partitions(
+        manifest, seed=options.seed, events=options.events, rate_per_s=rate_per_s(options)
+    ),
+    depth=2,
+)

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from replay.bundle.writer import BundleWriter
-from replay.jobs.options import RecordOptions, WrongOption, parse_kill, parse_kill_in
-from replay.jobs.pass_through_job import pass_through_manifest, pass_through_partitions
+from replay.jobs.catalogue import job_named
+from replay.jobs.kill_options import parse_kill, parse_kill_in
+from replay.jobs.option_fields import WrongOption
+from replay.jobs.options import RecordOptions
 from replay.jobs.registry import new_operator
 from replay.jobs.summary import summary_of
 from replay.model import Job, Manifest, Protocol, TaskId
+from replay.runtime.costs import Costs
 from replay.runtime.engine import Engine, Run
 from replay.runtime.kills import Blow, Kill, KillIn
 from replay.runtime.protocol import FaultTolerance
-
-JOBS = {"pass-through": "Records go from sources through maps, which stamp them with time and order, to plain sinks."}
-"""What `record --list` names."""
 
 RECORDER = "clonoscope 0.1"
 Progress = Callable[[int, int], None]
@@ -44,19 +44,17 @@ def record(
 
 def run_of(options: RecordOptions, protocols: Protocols, *, recorded_at: str = "") -> Run:
     """The run that the options ask for, checked against the job that they make."""
-    if options.job not in JOBS:
-        raise WrongOption(f"there is no job {options.job!r}", remedy=f"Choose one of {', '.join(JOBS)}")
+    sample = job_named(options.job)
+    sample.check(options)
     job = Job(options.job, RECORDER, recorded_at, options.seed, options.command())
-    manifest = pass_through_manifest(job, protocol_of(options), parallelism=options.parallelism, depth=options.depth)
-    partitions = pass_through_partitions(
-        manifest, seed=options.seed, events=options.events, rate_per_s=options.rate_per_s
-    )
+    manifest = sample.manifest(job, protocol_of(options), options)
     return Run(
         manifest=manifest,
         protocol=protocols[options.protocol](),
         operator=new_operator,
-        partitions=partitions,
+        partitions=sample.partitions(manifest, options),
         seed=options.seed,
+        costs=costs_of(options),
         blows=[_blow(manifest, text) for text in options.kills],
         kills_in=[KillIn(_known(manifest, task), state) for task, state in map(parse_kill_in, options.kills_in)],
     )
@@ -74,6 +72,16 @@ def protocol_of(options: RecordOptions) -> Protocol:
         buffer_bytes=options.buffer_bytes,
         delta_layout=options.delta_layout,
         on_lost=options.on_lost,
+    )
+
+
+def costs_of(options: RecordOptions) -> Costs:
+    """What the options say that things cost."""
+    return Costs(
+        record_us=options.record_cost_us,
+        rtt_us=round(options.rtt_ms * 1000),
+        bandwidth_bytes_per_s=max(1, round(options.bandwidth_mib_s * (1 << 20))),
+        heartbeat_timeout_us=options.heartbeat_timeout_ms * 1000,
     )
 
 

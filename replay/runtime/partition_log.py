@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from replay.model import Record
 
 
+class Partition(Protocol):
+    """Pure functions of the offset: reading it again gives the same record, which is there from the same time on."""
+
+    @property
+    def records(self) -> int:
+        """How many there are in all."""
+
+    def arrival_us(self, offset: int) -> int:
+        """When the record of that offset is there; never earlier than the ones before it."""
+
+    def there_at(self, t_us: int) -> int:
+        """How many records are there at that time."""
+
+    def record(self, offset: int) -> Record:
+        """The record of that offset."""
+
+
 @dataclass(frozen=True, slots=True)
-class Partition:
-    """`make(offset)` is a pure function: reading an offset again gives the same record."""
+class SteadyPartition:
+    """Records at one rate; `make` is given the offset and when it came into being."""
 
     records: int
     rate_per_s: float

@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import threading
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,11 @@ from django.core.management.base import CommandParser
 from dashboard.management.base import Command as Base
 from dashboard.management.base import Outcome, WrongUse
 from replay import live
-from replay.jobs.options import RecordOptions, WrongOption, parse_sharing_depth
-from replay.jobs.record import JOBS, record
+from replay.jobs.catalogue import JOBS
+from replay.jobs.option_fields import WrongOption, flag_of, option_of
+from replay.jobs.options import RecordOptions
+from replay.jobs.record import record
 from replay.protocols import PROTOCOLS
-
-NUMBERS = ("seed", "events", "parallelism", "depth", "checkpoint_interval_ms", "standby")
-WORDS = ("spill", "sink", "time", "on_lost", "protocol", "delta_layout")
 
 
 class Command(Base):
@@ -29,19 +29,17 @@ class Command(Base):
         parser.add_argument("job", metavar="JOB", nargs="?", help="a job that --list names")
         parser.add_argument("--out", metavar="PATH", type=Path, help="container by suffix; none is a folder")
         parser.add_argument("--list", action="store_true", help="name the jobs that can be recorded")
-        default = RecordOptions()
-        for name in NUMBERS:
-            parser.add_argument(_option(name), type=int, metavar="N", default=getattr(default, name))
-        for name in WORDS:
-            parser.add_argument(_option(name), metavar="WORD", default=getattr(default, name))
-        parser.add_argument("--sharing-depth", metavar="0|1|…|full", default="full")
-        parser.add_argument("--kill", action="append", default=[], metavar="TASK@MS[+TASK@MS]", help="repeatable")
-        parser.add_argument("--kill-in", action="append", default=[], metavar="TASK:STATE", help="repeatable")
+        for one in fields(RecordOptions):
+            option = option_of(one)
+            if option is not None:
+                parser.add_argument(
+                    flag_of(one), dest=one.name, metavar=option.metavar, help=option.what, **option.arguments
+                )
         parser.add_argument("--end-with-parent", action="store_true", help=argparse.SUPPRESS)
 
     def run(self, **options: Any) -> Outcome:
         if options["list"]:
-            return Outcome("\n".join(f"{name}: {what}" for name, what in JOBS.items()), {"jobs": list(JOBS)})
+            return Outcome("\n".join(f"{one.name}: {one.description}" for one in JOBS.values()), {"jobs": list(JOBS)})
         if not options["job"] or options["out"] is None:
             raise WrongUse("Say which JOB to record and where with --out PATH; --list names the jobs.")
         if options["end_with_parent"]:
@@ -54,18 +52,11 @@ class Command(Base):
         return Outcome(_text(summary), summary)
 
 
-def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
 def _options(given: dict[str, Any]) -> RecordOptions:
-    return RecordOptions(
-        job=given["job"],
-        sharing_depth=parse_sharing_depth(given["sharing_depth"]),
-        kills=tuple(given["kill"]),
-        kills_in=tuple(given["kill_in"]),
-        **{name: given[name] for name in (*NUMBERS, *WORDS)},
-    )
+    """What was not given keeps its default."""
+    chosen = {one.name: (option_of(one), given[one.name]) for one in fields(RecordOptions) if option_of(one)}
+    values = {name: option.value(value) for name, (option, value) in chosen.items() if option and value is not None}
+    return RecordOptions(job=given["job"], **values)
 
 
 def _text(summary: dict[str, Any]) -> str:

@@ -1,0 +1,17 @@
+"""The jobs that `record` knows, by name."""
+
+from __future__ import annotations
+
+from replay.jobs.option_fields import WrongOption
+from replay.jobs.pass_through_job import PASS_THROUGH
+from replay.jobs.sample import SampleJob
+
+JOBS: dict[str, SampleJob] = {one.name: one for one in (PASS_THROUGH,)}
+"""What `record --list` names."""
+
+
+def job_named(name: str) -> SampleJob:
+    """The job of that name, if there is one."""
+    if name not in JOBS:
+        raise WrongOption(f"there is no job {name!r}", remedy=f"Choose one of {', '.join(JOBS)}")
+    return JOBS[name]
