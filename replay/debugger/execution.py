@@ -112,10 +112,21 @@ class Execution:
         self.log.append(thread, determinant, epoch)
 
     def now_ms(self) -> int:
-        """The wall clock is asked only where the log has no answer: that is a divergence."""
+        """The world is asked only where the log has no answer: that is a divergence."""
+        raise self._past_the_log("a timestamp determinant")
+
+    def random_int32(self) -> int:
+        """As `now_ms`."""
+        raise self._past_the_log("an rng determinant")
+
+    def external(self, call: str, request: Any, effect: str) -> Any:
+        """As `now_ms`: nothing outside is asked again."""
+        raise self._past_the_log(f"the external call {call!r} with effect {effect}")
+
+    def _past_the_log(self, asked: str) -> Divergence:
         epoch = self.body.epoch
-        raise Divergence(
-            asked="a timestamp determinant",
+        return Divergence(
+            asked=asked,
             logged="nothing more",
             thread=MAIN,
             epoch=epoch,

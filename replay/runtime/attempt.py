@@ -229,6 +229,14 @@ class Attempt:
         """The wall clock of the attempt's host."""
         return self.engine.origin_ms + self.main.now_us() // 1000
 
+    def random_int32(self) -> int:
+        """Chance, which is the seed's."""
+        return self.engine.scheduler.random.randrange(-(1 << 31), 1 << 31)
+
+    def external(self, call: str, request: Any, effect: str) -> Any:
+        """Asks the world outside of the job."""
+        return self.engine.externals.ask(call, request, effect)
+
     def wrote(self, record: Record) -> None:
         """The sink wrote a record."""
         now_us = self.main.now_us()

@@ -13,6 +13,7 @@ from replay.recovery import Logs
 from replay.runtime.attempt import Attempt
 from replay.runtime.checkpoints import Checkpoints
 from replay.runtime.costs import Costs
+from replay.runtime.externals import External, Externals
 from replay.runtime.failures import Failures
 from replay.runtime.kills import Blow, KillIn
 from replay.runtime.links import Links
@@ -37,6 +38,7 @@ class Run:
     jitter: float = 0.5
     blows: Sequence[Blow] = ()
     kills_in: Sequence[KillIn] = ()
+    externals: Mapping[str, External] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -69,6 +71,7 @@ class Engine:
         self.scheduler = Scheduler(run.seed, run.jitter)
         self.recorder = Recorder(members)
         self.totals = Totals()
+        self.externals = Externals(run.seed, run.externals)
         self._serials = 0
         self.on_returned: Callable[[Attempt, Logs], None] | None = None
         self.on_event: Callable[[str, Mapping[str, Any]], None] | None = None

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from replay.errors import check
+from replay.errors import InvariantError, check
 from replay.log.determinants import BufferBuilt, Determinant, IgnoreCheckpoint, Order, SourceCheckpoint
 from replay.model import MAIN, Graph, Record, TaskId, Thread, thread_of_output
 from replay.runtime.gate import InputGate
@@ -19,7 +19,7 @@ from replay.runtime.operators import Operator
 from replay.runtime.output import Cut, OutputWriter
 from replay.runtime.partition import partitions
 from replay.runtime.records import RecordReader, record_bytes
-from replay.services import CausalClock, Choices, Cursor, Wall
+from replay.services import CausalClock, Choices, Cursor, ExternalCalls, RandomPerCall, Wall
 
 Append = Callable[[Thread, Determinant, int], object]
 State = dict[str, Any]
@@ -87,6 +87,10 @@ class TaskBody:
         append_main = None if append is None else lambda determinant, epoch: append(MAIN, determinant, epoch)
         self.choices = Choices(append_main, cursor=Cursor(main_logs or {}), epoch=checkpoint)
         self.clock = CausalClock(self.choices, wall)
+        self.random = RandomPerCall(self.choices, wall)
+        self._external = ExternalCalls(self.choices, wall)
+        self.origin = ""
+        self.watermark_ms: int | None = None
         self.record_count = 0
         self.processed = 0
         self.emitted = 0
@@ -216,6 +220,21 @@ class TaskBody:
             record = Record(record.key, record.timestamp, record.value, self._lineage)
         self.emitted += 1
         self.driver.wrote(record)
+
+    def external(self, call: str, request: Any, *, effect: str = "read") -> Any:
+        """Asks the outside world."""
+        return self._external.ask(call, request, effect)
+
+    def set_timer(
+        self, at_ms: int, *, name: str = "", key: Any = "", namespace: Any = "", time: str = "processing"
+    ) -> None:
+        """Timers follow."""
+        raise InvariantError("timers are not built in yet")
+
+    def cancel_timer(
+        self, at_ms: int, *, name: str = "", key: Any = "", namespace: Any = "", time: str = "processing"
+    ) -> None:
+        """Timers follow."""
 
     # --- asynchronous determinants ---
 

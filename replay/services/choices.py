@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from replay.errors import InvariantError
 from replay.log.determinants import Determinant
@@ -18,6 +18,12 @@ class Wall(Protocol):
 
     def now_ms(self) -> int:
         """The wall clock."""
+
+    def random_int32(self) -> int:
+        """A number from -2**31 up to, and without, 2**31."""
+
+    def external(self, call: str, request: Any, effect: str) -> Any:
+        """The outside world's answer; raises `ExternalFault` where it gives none."""
 
 
 class ChoiceObserver(Protocol):
@@ -50,19 +56,25 @@ class Choices:
         """Whether the next choice comes from the returned log."""
         return self._cursor is not None
 
-    def sync(self, kind: type[D], make: Callable[[], D]) -> D:
-        """The next choice of that kind. Appended in both cases: after a replay the log must equal the lost one."""
+    def sync(self, kind: type[D], make: Callable[[], D], unlike: Callable[[D], str | None] | None = None) -> D:
+        """The next choice of that kind. Appended in both cases: after a replay the log must equal the lost one.
+
+        `unlike` says what was asked for, of a logged determinant that can't be the answer to it.
+        """
         if self._cursor is None:
             chosen = make()
             self.append(chosen)
             return chosen
-        return self.follow(kind)
+        return self.follow(kind, unlike)
 
-    def follow(self, kind: type[D]) -> D:
+    def follow(self, kind: type[D], unlike: Callable[[D], str | None] | None = None) -> D:
         """Takes the next determinant of the returned log and appends it again before anything else can be appended."""
         cursor = self._cursor
         if cursor is None:
             raise InvariantError(f"a {kind.kind} determinant is to be followed where nothing is replayed")
+        ahead = cursor.peek(self.epoch) if unlike is not None else None
+        if unlike is not None and isinstance(ahead, kind) and (asked := unlike(ahead)) is not None:
+            raise cursor.divergence(self.epoch, asked)
         offset = cursor.offset(self.epoch)
         taken = cursor.take(self.epoch, kind)
         if self.observer is not None:

@@ -36,6 +36,12 @@ class Driver:
         self.ms += 1
         return self.ms
 
+    def random_int32(self) -> int:
+        raise AssertionError("a map leaves nothing to chance")
+
+    def external(self, call: str, request: Any, effect: str) -> Any:
+        raise AssertionError("a map asks nobody")
+
     def wrote(self, record: Record) -> None:
         raise AssertionError("a map writes nothing to the outside")
 

@@ -17,6 +17,12 @@ class Wall:
     def now_ms(self) -> int:
         return self.now
 
+    def random_int32(self) -> int:
+        raise AssertionError("only the clock is asked here")
+
+    def external(self, call: str, request: object, effect: str) -> object:
+        raise AssertionError("only the clock is asked here")
+
 
 def log_of(*determinants: Determinant) -> bytes:
     return b"".join(map(encode, determinants))
