@@ -99,6 +99,15 @@ class CorruptRecording(ReplayError):
         self.holders = holders
 
 
+class PoolExhausted(ReplayError):
+    """A pool of a recorded job is too small for what its task must keep. `task` and `pool` name it."""
+
+    def __init__(self, why: str, *, task: str, pool: str, remedy: str | None = None):
+        super().__init__(why, remedy=remedy)
+        self.task = task
+        self.pool = pool
+
+
 class InvariantError(Exception):
     """The program broke a rule of its own."""
 

@@ -6,7 +6,8 @@
 import sys
 
 from tests.oracle import channels, logs, shape
-from tests.oracle.reading import Recording, delta_messages
+from tests.oracle.delta_layouts import delta_messages
+from tests.oracle.reading import Recording
 
 __all__ = ["Recording", "complaints"]
 
@@ -17,9 +18,8 @@ def complaints(path):
     """Every contradiction, in words; none for a good recording."""
     recording = Recording(path)
     found = [complaint for check in CHECKS for complaint in check(recording)]
-    if recording.manifest["protocol"].get("delta_layout", "flat") == "flat":
-        found += logs.check_deltas(recording, delta_messages)
-    return found
+    layout = recording.manifest["protocol"].get("delta_layout", "flat")
+    return found + list(logs.check_deltas(recording, lambda data: delta_messages(data, layout)))
 
 
 if __name__ == "__main__":

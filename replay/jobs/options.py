@@ -87,7 +87,7 @@ class RecordOptions:
         "rollback", ("rollback",), "where lost choices may bind a survivor: rollback or continue", later=("continue",)
     )
     protocol: str = word("clonos", _PROTOCOLS, "the fault-tolerance protocol", later=_OTHER_PROTOCOLS)
-    delta_layout: str = word("flat", ("flat",), "how deltas are laid out: flat or grouping", later=("grouping",))
+    delta_layout: str = word("flat", ("flat", "grouping"), "how deltas are laid out: flat or grouping")
     buffer_bytes: int = number(4096, 64, 1 << 24, "how large a buffer is", metavar="BYTES")
     rate_per_s: float = measure(2000.0, 0.001, 1e9, "records that come into being in a second", metavar="RECORDS")
     load: float | None = measure(
@@ -96,6 +96,9 @@ class RecordOptions:
     record_cost_us: int = number(40, 1, 60_000_000, "what a task spends on a record: the processing difficulty")
     rtt_ms: float = measure(0.5, 0, LONGEST_MS, "there and back again over the network", metavar="MS")
     bandwidth_mib_s: float = measure(1024.0, 0.001, 1e9, "of a connection", metavar="MIB")
+    determinant_pool_mib: float = measure(
+        16.0, 0.01, 1 << 20, "a task's memory for determinants, its own and those it holds", metavar="MIB"
+    )
     heartbeat_timeout_ms: int = number(500, 1, LONGEST_MS, "after what silence a host counts as failed")
 
     def __post_init__(self) -> None:

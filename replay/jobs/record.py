@@ -17,6 +17,7 @@ from replay.model import Job, Manifest, Protocol, TaskId
 from replay.runtime.costs import Costs
 from replay.runtime.engine import Engine, Run
 from replay.runtime.kills import Blow, Kill, KillIn
+from replay.runtime.memory import Memory
 from replay.runtime.protocol import FaultTolerance
 
 RECORDER = "clonoscope 0.1"
@@ -55,6 +56,7 @@ def run_of(options: RecordOptions, protocols: Protocols, *, recorded_at: str = "
         partitions=sample.partitions(manifest, options),
         seed=options.seed,
         costs=costs_of(options),
+        memory=memory_of(options),
         blows=[_blow(manifest, text) for text in options.kills],
         kills_in=[KillIn(_known(manifest, task), state) for task, state in map(parse_kill_in, options.kills_in)],
     )
@@ -83,6 +85,11 @@ def costs_of(options: RecordOptions) -> Costs:
         bandwidth_bytes_per_s=max(1, round(options.bandwidth_mib_s * (1 << 20))),
         heartbeat_timeout_us=options.heartbeat_timeout_ms * 1000,
     )
+
+
+def memory_of(options: RecordOptions) -> Memory:
+    """What the options say that a task's logs may take."""
+    return Memory(determinant_pool_bytes=round(options.determinant_pool_mib * (1 << 20)))
 
 
 def _blow(manifest: Manifest, text: str) -> Blow:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from replay.errors import CorruptRecording, DeltaGap, check
+from replay.errors import CorruptRecording, DeltaGap, InvariantError, PoolExhausted
+from replay.log.codec import decode_all, encode
+from replay.log.consumers import Consumer, Journal
 from replay.log.deltas import DeltaEntry
+from replay.log.determinant_pool import DeterminantPool
 from replay.log.determinants import Determinant
 from replay.log.thread_log import ThreadLog
 from replay.model import MAIN, ChannelId, Graph, LogId, TaskId, Thread, thread_of_output
@@ -18,9 +22,10 @@ _DISAGREEMENT_REMEDY = "One of the two was damaged: record the job again"
 class HeldLogs:
     """Copies of other tasks' logs, as deltas brought them."""
 
-    def __init__(self, holder: str):
+    def __init__(self, holder: str, pool: DeterminantPool | None = None):
         self.holder = holder
         self.first_epoch = 0
+        self._pool = pool
         self._logs: dict[LogId, ThreadLog] = {}
 
     def __iter__(self) -> Iterator[LogId]:
@@ -91,7 +96,7 @@ class HeldLogs:
 
     def _open(self, log: LogId) -> ThreadLog:
         if log not in self._logs:
-            self._logs[log] = ThreadLog()
+            self._logs[log] = ThreadLog(self._pool)
             self._logs[log].truncate(self.first_epoch)
         return self._logs[log]
 
@@ -155,28 +160,35 @@ def merge_copies(copies: Iterable[Copy]) -> dict[tuple[LogId, int], Copy]:
     return longest
 
 
-@dataclass(slots=True)
-class _Consumer:
-    """How far a receiver's attempt was sent every log: (log, epoch) -> offset."""
-
-    from_epoch: int
-    sent: dict[tuple[LogId, int], int] = field(default_factory=dict)
-
-    def forget(self, which: Callable[[LogId, int], bool]) -> None:
-        for pair in [one for one in self.sent if which(*one)]:
-            del self.sent[pair]
-
-
 class CausalLog:
     """Own logs and received ones of a task's attempt. Sharing depth None is full, 0 shares nothing."""
 
-    def __init__(self, task: TaskId, graph: Graph, *, sharing_depth: int | None = None, holder: str | None = None):
+    def __init__(
+        self,
+        task: TaskId,
+        graph: Graph,
+        *,
+        sharing_depth: int | None = None,
+        holder: str | None = None,
+        pool_bytes: int | None = None,
+        segment_bytes: int = 4096,
+    ):
+        """`pool_bytes` None keeps as much as there is; else `PoolExhausted` is raised where it does not fit."""
         self.task = task
         self.graph = graph
         self.sharing_depth = sharing_depth
-        self.own: dict[Thread, ThreadLog] = {thread: ThreadLog() for thread in graph.task(task).threads}
-        self.received = HeldLogs(holder or task)
-        self._consumers: dict[ChannelId, _Consumer] = {}
+        self.pool = None if pool_bytes is None else DeterminantPool(pool_bytes, segment_bytes, self._exhausted)
+        self.own: dict[Thread, ThreadLog] = {thread: ThreadLog(self.pool) for thread in graph.task(task).threads}
+        self.received = HeldLogs(holder or task, self.pool)
+        self.appended: list[int] = [0] * 256
+        self.appended_bytes: list[int] = [0] * 256
+        self._consumers: dict[ChannelId, Consumer] = {}
+        self._journal = Journal()
+        self._forwarded: dict[TaskId, bool] = {}
+        self._own_on: dict[ChannelId, tuple[tuple[LogId, ThreadLog], ...]] = {
+            one.channel: tuple((LogId(task, thread), self.own[thread]) for thread in (MAIN, thread_of_output(k)))
+            for k, one in enumerate(graph.task(task).outputs)
+        }
 
     @property
     def main(self) -> ThreadLog:
@@ -185,44 +197,58 @@ class CausalLog:
 
     def append(self, thread: Thread, determinant: Determinant, epoch: int) -> int:
         """Appends to one of the task's own logs; returns the offset from the epoch's start."""
-        return self.own[thread].append(determinant, epoch)
+        data = encode(determinant)
+        tag = data[0]
+        self.appended[tag] += 1
+        self.appended_bytes[tag] += len(data)
+        return self.own[thread].append_bytes(data, epoch)
 
     def register_consumer(self, channel: ChannelId, from_epoch: int = 0) -> None:
         """A receiver's new attempt reads this output: it has seen nothing from that epoch on."""
-        self._consumers[channel] = _Consumer(from_epoch)
+        self._consumers[channel] = Consumer(from_epoch)
 
     def unregister_consumer(self, channel: ChannelId) -> None:
         """The receiver is gone; what it was sent is forgotten."""
         self._consumers.pop(channel, None)
 
     def delta_for(self, channel: ChannelId) -> list[DeltaEntry]:
-        """What this consumer has not been sent, by ascending epoch; from now on it counts as sent."""
+        """What this consumer has not been sent, by ascending epoch; from now on it counts as sent.
+
+        Of the task's own logs it is sent the main log and that of its own output thread, not of others: what is cut
+        on another channel has no effect on this one.
+        """
         if self.sharing_depth == 0:
             return []
-        check(channel in self._consumers, f"no consumer is registered on {channel}")
-        consumer = self._consumers[channel]
-        found = [entry for log, held in self._shared_on(channel) for entry in _unsent(log, held, consumer)]
-        return sorted(found, key=lambda entry: entry.epoch)
-
-    def _shared_on(self, channel: ChannelId) -> Iterator[tuple[LogId, ThreadLog]]:
-        thread = thread_of_output(self.graph.channel(channel).k)
-        for one in (MAIN, thread):
-            yield LogId(self.task, one), self.own[one]
-        for log in self.received:
-            held = self.received.get(log)
-            if held is not None and self.forwards(log.task):
-                yield log, held
+        consumer = self._consumers.get(channel)
+        if consumer is None:
+            raise InvariantError(f"no consumer is registered on {channel}")
+        found = [entry for log, held in self._own_on[channel] for entry in consumer.unsent_own(log, held)]
+        if consumer.seen < self._journal.version:
+            for log, epoch in self._journal.since(consumer.seen):
+                held = self.received.get(log)
+                entry = consumer.unsent(log, epoch, held) if held is not None else None
+                if entry is not None:
+                    found.append(entry)
+            consumer.seen = self._journal.version
+        found.sort(key=_epoch_of)
+        return found
 
     def forwards(self, task: TaskId) -> bool:
         """Whether the logs of that upstream task are passed on from here."""
-        if self.sharing_depth is None:
-            return True
-        distance = self.graph.distance(task, self.task)
-        return distance is not None and distance + 1 <= self.sharing_depth
+        known = self._forwarded.get(task)
+        if known is None:
+            distance = self.graph.distance(task, self.task)
+            within = distance is not None and self.sharing_depth is not None and distance + 1 <= self.sharing_depth
+            known = self._forwarded[task] = bool(self._own_on) and (self.sharing_depth is None or within)
+        return known
 
     def apply(self, entries: Iterable[DeltaEntry], channel: ChannelId) -> list[DeltaEntry]:
         """Takes in what a sending on an input carried; returns what was new."""
-        return self.received.apply(entries, channel)
+        news = self.received.apply(entries, channel)
+        for one in news:
+            if self.forwards(one.log.task):
+                self._journal.grew(one.log, one.epoch)
+        return news
 
     def held(self, of: TaskId, from_epoch: int = 0) -> list[Copy]:
         """This task's copies of another task's logs, from an epoch on: what it answers with."""
@@ -237,20 +263,43 @@ class CausalLog:
         for log in self.own.values():
             log.truncate(before_epoch)
         self.received.truncate(before_epoch)
-        for consumer in self._consumers.values():
-            consumer.forget(lambda _, epoch: epoch < before_epoch)
+        self._forget_sent(lambda _, epoch: epoch < before_epoch)
 
     def forget(self, task: TaskId, from_epoch: int = 0) -> None:
         """A task's next attempt is of another lineage: drops its copies, and what consumers were sent of them."""
         self.received.forget(task, from_epoch)
+        self._forget_sent(lambda log, epoch: log.task == task and epoch >= from_epoch)
+
+    def _forget_sent(self, which: Callable[[LogId, int], bool]) -> None:
+        self._journal.forget(which)
         for consumer in self._consumers.values():
-            consumer.forget(lambda log, epoch: log.task == task and epoch >= from_epoch)
+            consumer.forget(which)
+
+    # --- the pool ---
+
+    def _exhausted(self) -> PoolExhausted:
+        logs = {LogId(self.task, thread): log for thread, log in self.own.items()}
+        logs |= {log: held for log in self.received if (held := self.received.get(log)) is not None}
+        kinds: Counter[str] = Counter()
+        for held in logs.values():
+            for _, data in held.since(0):
+                for _, length, determinant in decode_all(data):
+                    kinds[determinant.kind] += length
+        total = sum(kinds.values())
+        largest = max(logs, key=lambda one: (logs[one].length_bytes, str(one)))
+        kind, of_kind = kinds.most_common(1)[0]
+        pool = self.pool
+        segments, size = (pool.segments, pool.segment_bytes) if pool is not None else (0, 0)
+        return PoolExhausted(
+            f"the determinant pool of {self.task} is full: its {segments} segments of {size} bytes hold "
+            f"{total} bytes of {len(logs)} logs, {100 * of_kind // total} % of them {kind} determinants, "
+            f"and most of {largest}",
+            task=self.task,
+            pool="determinants",
+            remedy="Make the pool larger, share determinants less deep, complete checkpoints more often, "
+            "or let operators make fewer choices",
+        )
 
 
-def _unsent(log: LogId, held: ThreadLog, consumer: _Consumer) -> Iterator[DeltaEntry]:
-    for epoch in held.epochs:
-        sent = consumer.sent.get((log, epoch), 0)
-        end = held.length_of(epoch)
-        if epoch >= consumer.from_epoch and end > sent:
-            consumer.sent[log, epoch] = end
-            yield DeltaEntry(log, epoch, sent, held.bytes_of(epoch, sent, end))
+def _epoch_of(entry: DeltaEntry) -> int:
+    return entry.epoch

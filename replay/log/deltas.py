@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
-from replay.errors import CorruptMember, check
+from replay.errors import CorruptMember, InvariantError
 from replay.model import MAIN, LogId, Manifest, output_of_thread, thread_of_output
 
 _HEADER = struct.Struct(">iq")
@@ -53,6 +53,7 @@ class LogIds:
 
     def __init__(self, ids: Mapping[LogId, WireId]):
         self._wire = dict(ids)
+        self._heads: dict[LogId, bytes] = {}
         counts = Counter(ids.values())
         # A name that two logs share says nothing: it is as good as unknown.
         self._logs = {wire: log for log, wire in ids.items() if counts[wire] == 1}
@@ -70,12 +71,25 @@ class LogIds:
     def wire(self, log: LogId) -> WireId:
         """The log's name on the wire, which must be its own."""
         wire = self._wire[log]
-        check(wire in self._logs, f"{log} shares its name on the wire with another log")
+        if wire not in self._logs:
+            raise InvariantError(f"{log} shares its name on the wire with another log")
         return wire
+
+    def flat_head(self, log: LogId) -> bytes:
+        """The log's name as the flat layout writes it."""
+        head = self._heads.get(log)
+        if head is None:
+            head = self._heads[log] = _flat_id(self.wire(log))
+        return head
 
     def log(self, wire: WireId) -> LogId | None:
         """The log of that name, if there is one."""
         return self._logs.get(wire)
+
+
+def encode_deltas(entries: Iterable[DeltaEntry], ids: LogIds, layout: str = "flat") -> bytes:
+    """The messages of a sending, in the layout that the manifest names; nothing for no entries."""
+    return encode_flat(entries, ids) if layout == "flat" else encode_grouping(entries, ids)
 
 
 def encode_flat(entries: Iterable[DeltaEntry], ids: LogIds) -> bytes:
@@ -84,7 +98,7 @@ def encode_flat(entries: Iterable[DeltaEntry], ids: LogIds) -> bytes:
 
 
 def _flat_message(epoch: int, entries: list[DeltaEntry], ids: LogIds) -> bytes:
-    heads = b"".join(_flat_id(ids.wire(one.log)) + _EXTENT.pack(one.offset, len(one.data)) for one in entries)
+    heads = b"".join(ids.flat_head(one.log) + _EXTENT.pack(one.offset, len(one.data)) for one in entries)
     return b"".join((_HEADER.pack(_HEADER.size + len(heads), epoch), heads, *(one.data for one in entries)))
 
 

@@ -143,6 +143,9 @@ KINDS: tuple[type[Determinant], ...] = (
     Take,
 )
 
+KIND_OF_TAG: dict[int, str] = {one.TAG: one.kind for one in KINDS}
+"""The name of a determinant's kind, by the first of its bytes."""
+
 
 def is_async(determinant: Determinant) -> bool:
     """Whether it is pinned by its record count, rather than by what the task does next."""

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 
-from replay.errors import check
+from replay.errors import InvariantError
 from replay.log.codec import encode
+from replay.log.determinant_pool import DeterminantPool
 from replay.log.determinants import Determinant
 
 
 class ThreadLog:
     """Appended at the end of an epoch; read by epoch and offset; truncated by whole epochs from the front."""
 
-    __slots__ = ("_bytes", "_epochs", "first_epoch")
+    __slots__ = ("_bytes", "_claimed_bytes", "_epochs", "_pool", "appended_bytes", "first_epoch", "length_bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, pool: DeterminantPool | None = None) -> None:
+        """`pool` None is memory without end."""
         self._bytes: dict[int, bytearray] = {}
         self._epochs: list[int] = []
+        self._pool = pool
+        self._claimed_bytes = sys.maxsize if pool is None else 0
         self.first_epoch = 0
+        self.length_bytes = 0
+        self.appended_bytes = 0
 
     @property
     def epochs(self) -> tuple[int, ...]:
         """The epochs that are there, ascending."""
         return tuple(self._epochs)
 
-    @property
-    def length_bytes(self) -> int:
-        """The bytes of all epochs together."""
-        return sum(len(one) for one in self._bytes.values())
-
     def open(self, epoch: int) -> None:
         """Makes the epoch exist, empty if nothing was appended to it."""
-        check(epoch >= self.first_epoch, f"epoch {epoch} was truncated; the log begins at {self.first_epoch}")
-        if epoch not in self._bytes:
-            self._bytes[epoch] = bytearray()
-            insort(self._epochs, epoch)
+        if epoch in self._bytes:
+            return
+        if epoch < self.first_epoch:
+            raise InvariantError(f"epoch {epoch} was truncated; the log begins at {self.first_epoch}")
+        self._bytes[epoch] = bytearray()
+        insort(self._epochs, epoch)
 
     def append(self, determinant: Determinant, epoch: int) -> int:
         """Appends one determinant; returns its offset from the epoch's start."""
@@ -43,11 +47,29 @@ class ThreadLog:
 
     def append_bytes(self, data: bytes, epoch: int) -> int:
         """Appends bytes; returns their offset from the epoch's start."""
-        self.open(epoch)
-        held = self._bytes[epoch]
+        held = self._bytes.get(epoch)
+        if held is None:
+            self.open(epoch)
+            held = self._bytes[epoch]
         offset = len(held)
         held += data
+        self.length_bytes += len(data)
+        self.appended_bytes += len(data)
+        if self.length_bytes > self._claimed_bytes:
+            self._claim()
         return offset
+
+    def _claim(self) -> None:
+        if self._pool is not None:
+            segments = -(-(self.length_bytes - self._claimed_bytes) // self._pool.segment_bytes)
+            self._pool.claim(segments)
+            self._claimed_bytes += segments * self._pool.segment_bytes
+
+    def _release(self) -> None:
+        if self._pool is not None:
+            segments = (self._claimed_bytes - self.length_bytes) // self._pool.segment_bytes
+            self._pool.release(segments)
+            self._claimed_bytes -= segments * self._pool.segment_bytes
 
     def bytes_of(self, epoch: int, start: int = 0, end: int | None = None) -> bytes:
         """What the epoch holds between two offsets; nothing for an unknown epoch."""
@@ -66,15 +88,15 @@ class ThreadLog:
 
     def truncate(self, before_epoch: int) -> None:
         """Forgets the epochs before this one, for good."""
-        cut = bisect_left(self._epochs, before_epoch)
-        for epoch in self._epochs[:cut]:
-            del self._bytes[epoch]
-        del self._epochs[:cut]
+        self._drop(0, bisect_left(self._epochs, before_epoch))
         self.first_epoch = max(self.first_epoch, before_epoch)
 
     def forget(self, from_epoch: int) -> None:
         """Drops the epochs from this one on: what a rollback undoes."""
-        cut = bisect_left(self._epochs, from_epoch)
-        for epoch in self._epochs[cut:]:
-            del self._bytes[epoch]
-        del self._epochs[cut:]
+        self._drop(bisect_left(self._epochs, from_epoch), len(self._epochs))
+
+    def _drop(self, start: int, end: int) -> None:
+        for epoch in self._epochs[start:end]:
+            self.length_bytes -= len(self._bytes.pop(epoch))
+        del self._epochs[start:end]
+        self._release()

@@ -67,7 +67,15 @@ class Attempt:
         self.shape = engine.graph.task(task)
         self.partition = engine.partition_of(task)
         self.recorder = engine.recorder.attempt(task, number)
-        self.causal = CausalLog(task, engine.graph, sharing_depth=engine.sharing_depth, holder=task)
+        memory = engine.run_of.memory
+        self.causal = CausalLog(
+            task,
+            engine.graph,
+            sharing_depth=engine.sharing_depth,
+            holder=task,
+            pool_bytes=memory.determinant_pool_bytes,
+            segment_bytes=memory.determinant_segment_bytes,
+        )
         self.in_flight: InFlightLog[Cut] = InFlightLog()
         self.inputs: list[Connection | None] = [None for _ in self.shape.inputs]
         self.outputs = tuple(OutputThread(self, k, one.channel) for k, one in enumerate(self.shape.outputs))
@@ -178,7 +186,7 @@ class Attempt:
         if informed:
             self._heard.add(channel.i)
         if delta:
-            self.causal.apply(decode_message(delta, self.engine.log_ids), channel.id)
+            self.causal.apply(decode_message(delta, self.engine.log_ids, self.engine.delta_layout), channel.id)
         counts = self.received[channel.i]
         counts[cut.epoch] = counts.get(cut.epoch, 0) + 1
         tag = _Received(connection, cut, sending, self.engine.scheduler.now_us)

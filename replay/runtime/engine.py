@@ -17,6 +17,7 @@ from replay.runtime.externals import External, Externals
 from replay.runtime.failures import Failures
 from replay.runtime.kills import Blow, KillIn
 from replay.runtime.links import Links
+from replay.runtime.memory import Memory
 from replay.runtime.metrics import Metrics
 from replay.runtime.operators import Operator
 from replay.runtime.partition_log import Partition
@@ -35,6 +36,7 @@ class Run:
     partitions: Mapping[TaskId, Partition]
     seed: int
     costs: Costs = field(default_factory=Costs)
+    memory: Memory = field(default_factory=Memory)
     jitter: float = 0.5
     blows: Sequence[Blow] = ()
     kills_in: Sequence[KillIn] = ()
@@ -64,6 +66,7 @@ class Engine:
         self.costs = run.costs
         self.origin_ms = run.manifest.clock.origin_ms
         self.buffer_bytes = protocol.buffer_bytes
+        self.delta_layout = protocol.delta_layout
         self.sharing_depth = protocol.sharing_depth
         self.logging = protocol.sharing_depth != 0
         self.in_flight = run.protocol.in_flight

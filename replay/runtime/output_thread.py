@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from replay.bundle.frames import FROM_IN_FLIGHT, HELD_BACK, IS_EVENT, BufferFrame, SendingFrame
 from replay.errors import check
 from replay.log.codec import decode_all
-from replay.log.deltas import encode_flat
+from replay.log.deltas import encode_deltas
 from replay.log.determinants import BufferBuilt
 from replay.model import ChannelId
 from replay.recovery import Copy, OutputRebuilt
@@ -172,7 +172,7 @@ class OutputThread:
         attempt, engine, connection = self.attempt, self.attempt.engine, self.connection
         if connection is None:
             return
-        delta = encode_flat(attempt.causal.delta_for(self.channel), engine.log_ids)
+        delta = encode_deltas(attempt.causal.delta_for(self.channel), engine.log_ids, engine.delta_layout)
         sending = self._sendings.get(cut.seq, 0)
         self._sendings[cut.seq] = sending + 1
         receiver = connection.receiver

@@ -72,29 +72,6 @@ MEMBER = re.compile(
 )
 
 
-def delta_messages(data):
-    """(epoch, [(number, None or (lower, upper, sub), offset, bytes)]) per message of the flat layout."""
-    at = 0
-    while at < len(data):
-        header_bytes, epoch = struct.unpack_from(">iq", data, at)
-        head_end, body, at = at + header_bytes, at + header_bytes, at + 12
-        entries = []
-        while at < head_end:
-            number, is_main = struct.unpack_from(">HB", data, at)
-            assert is_main in (0, 1), "a flag that is neither 0 nor 1"
-            at += 3
-            output = None if is_main else struct.unpack_from(">qqB", data, at)
-            at += 0 if is_main else 17
-            offset, length = struct.unpack_from(">ii", data, at)
-            at += 8
-            assert 0 <= length <= len(data) - body, f"a delta claims {length} bytes"
-            entries.append((number, output, offset, data[body : body + length]))
-            body += length
-        assert at == head_end, "a delta header is of another size than it says"
-        yield epoch, entries
-        at = body
-
-
 class Recording:
     """A bundle in memory, by task and attempt."""
 

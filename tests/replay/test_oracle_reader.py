@@ -115,6 +115,7 @@ def test_what_the_engine_records_contradicts_neither_the_format_nor_itself(tmp_p
         checkpoint_interval_ms=chance.choice([100, 300, 1000]),
         sharing_depth=chance.choice([None, None, 0, 1, 2]),
         standby=chance.choice([0, 1]),
+        delta_layout=chance.choice(["flat", "grouping"]),
         kills=kills,
     )
     record(options, tmp_path / "b", protocols=PROTOCOLS)

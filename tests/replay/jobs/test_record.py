@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from replay.errors import ReplayError
+from replay.errors import PoolExhausted, ReplayError
 from replay.jobs.options import RecordOptions, WrongOption, parse_sharing_depth
 from replay.jobs.record import record
 from replay.protocols import PROTOCOLS
@@ -59,6 +59,24 @@ def test_an_independent_reader_accepts_a_recording_with_two_failures(tmp_path: P
     assert complaints_about(out, sharing_depth=sharing_depth) == []
     assert len(summary["failures"]) == 3
     assert len(written(out)) == 2000
+
+
+def test_both_layouts_of_deltas_bring_the_same_to_the_same_sinks(tmp_path: Path) -> None:
+    for layout in ("flat", "grouping"):
+        recorded(tmp_path / layout, delta_layout=layout, depth=4, kills=("map-1.0@150+map-2.1@151",))
+        assert complaints_about(tmp_path / layout, sharing_depth=None) == []
+    assert written(tmp_path / "flat") == written(tmp_path / "grouping")
+    deltas = [
+        b"".join(p.read_bytes() for p in (tmp_path / one).glob("tasks/*/*/sent-*/*.dlt"))
+        for one in ("flat", "grouping")
+    ]
+    assert deltas[0] != deltas[1]
+
+
+def test_a_job_with_more_determinants_than_its_pool_holds_ends_with_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(PoolExhausted, match=r"the determinant pool of \S+ is full: .* timestamp determinants"):
+        recorded(tmp_path / "out", determinant_pool_mib=0.05, checkpoint_interval_ms=5000)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_recovery_is_recorded_from_failure_to_running(tmp_path: Path) -> None:
@@ -134,7 +152,8 @@ def test_the_suffix_names_the_container(tmp_path: Path, suffix: str) -> None:
         ({"spill": "eager"}, "--spill eager isn't built in yet"),
         ({"time": "event"}, "--time event isn't built in yet"),
         ({"on_lost": "continue"}, "--on-lost continue isn't built in yet"),
-        ({"delta_layout": "grouping"}, "--delta-layout grouping isn't built in yet"),
+        ({"delta_layout": "nested"}, "--delta-layout is 'nested', which is unknown"),
+        ({"determinant_pool_mib": 0.0}, "--determinant-pool-mib is 0.0"),
         ({"kills": ("map-1.0",)}, "TASK@MS"),
         ({"kills_in": ("map-1.0:Sleeping",)}, "TASK:STATE"),
         ({"kills": ("map-9.0@5",)}, "no task 'map-9.0'"),

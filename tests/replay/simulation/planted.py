@@ -84,9 +84,11 @@ def relays_without_its_own_copy() -> Iterator[None]:
 @contextmanager
 def shares_no_main_log() -> Iterator[None]:
     """Buffers leave without the choices that they depend on."""
-    encode = output_thread.encode_flat
+    encode = output_thread.encode_deltas
     with mock.patch.object(
-        output_thread, "encode_flat", lambda entries, ids: encode([e for e in entries if e.log.thread != MAIN], ids)
+        output_thread,
+        "encode_deltas",
+        lambda entries, *how: encode([e for e in entries if e.log.thread != MAIN], *how),
     ):
         yield
 
