@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from replay.jobs.nexmark.jobs import NEXMARK_JOBS
 from replay.jobs.option_fields import WrongOption
 from replay.jobs.pass_through_job import PASS_THROUGH
 from replay.jobs.sample import SampleJob
 
-JOBS: dict[str, SampleJob] = {one.name: one for one in (PASS_THROUGH,)}
+JOBS: dict[str, SampleJob] = {one.name: one for one in (PASS_THROUGH, *NEXMARK_JOBS)}
 """What `record --list` names."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from replay.errors import check
 from replay.model import (
@@ -21,6 +22,10 @@ from replay.model import (
 
 ORIGIN_MS = 1_600_000_000_000
 """When every job in virtual time begins."""
+
+
+Shape = tuple[Sequence[Vertex], Sequence[Edge]]
+"""Vertices and edges."""
 
 
 def manifest_of(job: Job, protocol: Protocol, vertices: Sequence[Vertex], edges: Sequence[Edge]) -> Manifest:
@@ -54,6 +59,17 @@ def manifest_of(job: Job, protocol: Protocol, vertices: Sequence[Vertex], edges:
         edges=tuple(edges),
         tasks=tuple(tasks),
     )
+
+
+def padded(vertices: Sequence[Vertex], edges: Sequence[Edge], operator: str, *, more: int) -> Shape:
+    """`more` vertices of an operator, `map-1` …, before the last one: a deeper graph that computes the same."""
+    *before, sink = vertices
+    last = next(edge for edge in edges if edge.target == sink.id)
+    names = [last.source, *(f"map-{i}" for i in range(1, more + 1))]
+    maps = [Vertex(name, "operator", operator, parallelism=sink.parallelism) for name in names[1:]]
+    joined = [Edge(one, other, "hash" if i % 2 else "forward") for i, (one, other) in enumerate(pairwise(names))]
+    others = [edge for edge in edges if edge is not last]
+    return (*before, *maps, sink), (*others, *joined, Edge(names[-1], sink.id, last.ship))
 
 
 def _task(vertex: str, subtask: int) -> TaskId:

@@ -76,7 +76,7 @@ class RecordOptions:
     sink: str = word(
         "plain", ("plain",), "what the sink promises", later=("transactional", "idempotent", "determinant")
     )
-    time: str | None = word(None, ("processing",), "which time the job runs on", later=("ingestion", "event"))
+    time: str | None = word(None, ("processing", "event"), "which time the job runs on", later=("ingestion",))
     kills: tuple[str, ...] = texts(
         "--kill", "TASK@MS[+TASK@MS]", parse_kill, "a failure; several in one blow joined by +; repeatable"
     )
@@ -93,6 +93,16 @@ class RecordOptions:
     load: float | None = measure(
         None, 0.1, 1000, "the rate as a percentage of the most that the job can process", metavar="PERCENT"
     )
+    rate_shape: str = word(
+        "sine", ("steady", "sine", "square"), "how the rate of NEXMark's events rises and falls", special=True
+    )
+    rate_swing: float = measure(
+        50.0, 0, 99, "by how much NEXMark's rate rises and falls", metavar="PERCENT", special=True
+    )
+    rate_period_ms: int = number(2000, 10, LONGEST_MS, "how long NEXMark's rate takes for it", special=True)
+    record_bytes: int = number(119, 116, 1 << 20, "the average size of a NEXMark record", metavar="BYTES", special=True)
+    held_back_ms: int = number(100, 0, 3_600_000, "how late a NEXMark event that is held back may come", special=True)
+    held_back_one_in: int = number(10, 1, 1_000_000, "one NEXMark event in so many is held back", special=True)
     record_cost_us: int = number(40, 1, 60_000_000, "what a task spends on a record: the processing difficulty")
     rtt_ms: float = measure(0.5, 0, LONGEST_MS, "there and back again over the network", metavar="MS")
     bandwidth_mib_s: float = measure(1024.0, 0.001, 1e9, "of a connection", metavar="MIB")

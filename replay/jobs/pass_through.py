@@ -66,6 +66,28 @@ class PassThrough(Operator):
         self.by_key = dict(state["by_key"])
 
 
+class Relay(Operator):
+    """Hands on what it is given: what a graph is padded with."""
+
+    description = "Hands on each record as it is."
+
+    def __init__(self) -> None:
+        self.records = 0
+
+    def on_record(self, record: Record, context: Context) -> None:
+        """Emits the record as it is."""
+        self.records += 1
+        context.emit(record)
+
+    def snapshot(self) -> dict[str, Any]:
+        """How many records were handed on."""
+        return {"records": self.records}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """The inverse of `snapshot`."""
+        self.records = state["records"]
+
+
 class Sink(Operator):
     """Gives every record to the outside world at once."""
 

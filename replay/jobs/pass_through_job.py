@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from replay.jobs.draws import mixed
 from replay.jobs.graphs import ORIGIN_MS, manifest_of
 from replay.jobs.pass_through import PassThrough, Sink, Source
 from replay.jobs.registry import operator_name
@@ -13,7 +14,6 @@ from replay.model import Edge, Job, Manifest, Protocol, Record, TaskId, Vertex
 from replay.runtime.partition_log import SteadyPartition
 
 _KEYS = 24
-_MASK = (1 << 64) - 1
 
 
 def pass_through_manifest(
@@ -68,22 +68,14 @@ def pass_through_partitions(
 
 
 def _maker(seed: int, number: int) -> Any:
-    base = _mixed(seed * 1_000_003 + number)
+    base = mixed(seed * 1_000_003 + number)
 
     def make(offset: int, arrival_us: int) -> Record:
-        noise = _mixed(base + offset)
+        noise = mixed(base + offset)
         value = {"n": offset, "amount": noise % 100_000}
         return Record(f"k{(noise >> 32) % _KEYS:02d}", ORIGIN_MS + arrival_us // 1000, value)
 
     return make
-
-
-def _mixed(x: int) -> int:
-    """SplitMix64's finalizer: a pure function of the offset, so that any offset can be read again."""
-    x = (x + 0x9E3779B97F4A7C15) & _MASK
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & _MASK
-    return x ^ (x >> 31)
 
 
 PASS_THROUGH = SampleJob(

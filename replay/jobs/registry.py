@@ -6,12 +6,20 @@ from collections.abc import Callable
 
 from replay.errors import ReplayError, printable
 from replay.jobs import pass_through
+from replay.jobs.nexmark import queries
 from replay.model import Vertex
 from replay.runtime.operators import Operator
 
 OPERATORS: dict[str, Callable[[], Operator]] = {
     f"{one.__module__}:{one.__qualname__}": one
-    for one in (pass_through.Source, pass_through.PassThrough, pass_through.Sink)
+    for one in (
+        pass_through.Source,
+        pass_through.PassThrough,
+        pass_through.Relay,
+        pass_through.Sink,
+        queries.CurrencyConversion,
+        queries.Selection,
+    )
 }
 
 

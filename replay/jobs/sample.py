@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 
-from replay.jobs.graphs import manifest_of
+from replay.jobs.graphs import Shape, manifest_of
 from replay.jobs.option_fields import WrongOption, flag_of, option_of
 from replay.jobs.options import RecordOptions
-from replay.model import Edge, Job, Manifest, Protocol, TaskId, Vertex
+from replay.model import Job, Manifest, Protocol, TaskId
 from replay.runtime.partition_log import Partition
 
-Shape = tuple[Sequence[Vertex], Sequence[Edge]]
-"""Vertices and edges."""
+__all__ = ["SampleJob", "Shape", "most_per_s", "rate_per_s"]
 
 
 @dataclass(frozen=True, slots=True)

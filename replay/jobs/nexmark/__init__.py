@@ -1,0 +1,1 @@
+"""NEXMark: an auction house's persons, auctions and bids, and queries over them."""
