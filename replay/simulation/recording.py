@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from replay.bundle.frames import BufferFrame, ReceiptFrame, read_buffers, read_receipts
@@ -12,7 +14,7 @@ from replay.recovery import Logs
 
 
 class Recording:
-    """Members in memory."""
+    """Members in memory; what was read of them once is kept."""
 
     def __init__(
         self,
@@ -27,20 +29,70 @@ class Recording:
         self.events = [json.loads(line) for line in bytes(members["events.ndjson"]).splitlines()]
         self._epochs = _epochs_by_folder(members)
         self._buffers: dict[tuple[str, int, int], dict[int, BufferFrame]] = {}
+        self._receipts: dict[tuple[str, int, int], list[ReceiptFrame]] = {}
+        self._states: dict[tuple[str, int], dict[str, Any]] = {}
+
+    # --- attempts ---
+
+    @cached_property
+    def starts(self) -> dict[str, list[dict[str, Any]]]:
+        """The `attempt-started` events of each task."""
+        found: dict[str, list[dict[str, Any]]] = {task.id: [] for task in self.manifest.tasks}
+        for one in self.events:
+            if one["type"] == "attempt-started":
+                found[one["task"]].append(one)
+        return found
 
     def attempts(self, task: str) -> int:
         """How many attempts the task had."""
-        return sum(1 for one in self.events if one["type"] == "attempt-started" and one["task"] == task)
+        return len(self.starts[task])
+
+    def restored(self, task: str, attempt: int) -> int:
+        """The checkpoint that an attempt began from."""
+        return int(self.starts[task][attempt]["checkpoint"])
 
     def lineages(self, task: str) -> list[list[int]]:
         """The task's attempts, as chains that a rollback cuts."""
         chains: list[list[int]] = []
-        for one in self.events:
-            if one["type"] == "attempt-started" and one["task"] == task:
-                if "rollback" in one or not chains:
-                    chains.append([])
-                chains[-1].append(one["attempt"])
+        for one in self.starts[task]:
+            if "rollback" in one or not chains:
+                chains.append([])
+            chains[-1].append(one["attempt"])
         return chains
+
+    def lineage(self, task: str, attempt: int) -> list[int]:
+        """The chain that an attempt belongs to."""
+        return next(chain for chain in self.lineages(task) if attempt in chain)
+
+    @cached_property
+    def ends(self) -> dict[tuple[str, int], int]:
+        """Where among the events an attempt failed or was rolled back; the others lived to the end."""
+        found: dict[tuple[str, int], int] = {}
+        for one in self.events:
+            if one["type"] == "task-failed":
+                found[one["task"], one["attempt"]] = one["n"]
+            elif one["type"] == "attempt-started" and one["attempt"]:
+                found.setdefault((one["task"], one["attempt"] - 1), one.get("rollback", one["n"]))
+        return found
+
+    def outliving(self, task: str, other: str, attempt: int) -> Iterator[int]:
+        """The attempts of `task` that still lived when that attempt of the other task ended, if it ever did."""
+        forever = len(self.events)
+        over = self.ends.get((other, attempt), forever)
+        for one in range(self.attempts(task)):
+            if self.starts[task][one]["n"] <= over and self.ends.get((task, one), forever + 1) > over:
+                yield one
+
+    @property
+    def rolled_back(self) -> bool:
+        """Whether there was a global rollback."""
+        return any(one["type"] == "global-rollback" for one in self.events)
+
+    def failed(self, tasks: Sequence[str]) -> bool:
+        """Whether one of these tasks failed."""
+        return any(one["type"] == "task-failed" and one["task"] in tasks for one in self.events)
+
+    # --- members ---
 
     def buffers(self, task: str, attempt: int, k: int) -> dict[int, BufferFrame]:
         """By sequence number."""
@@ -53,47 +105,112 @@ class Recording:
 
     def receipts(self, task: str, attempt: int, i: int) -> list[ReceiptFrame]:
         """In the order taken; what was never taken last, of each epoch."""
-        return [
-            frame for _, data in self._files(task, attempt, f"received-{i}", "rcv") for _, frame in read_receipts(data)
-        ]
+        key = (task, attempt, i)
+        if key not in self._receipts:
+            files = self._files(task, attempt, f"received-{i}", "rcv")
+            self._receipts[key] = [frame for _, data in files for _, frame in read_receipts(data)]
+        return self._receipts[key]
 
     def log(self, task: str, attempt: int, thread: str, epoch: int) -> bytes:
         """An epoch of one of the attempt's own logs."""
         return bytes(self.members.get(f"tasks/{task}/{attempt}/{thread}/{epoch}.det", b""))
 
-    def lines(self, task: str, attempt: int, kind: str) -> Iterator[dict[str, Any]]:
-        """Of `source/` or `sink/`."""
-        for _, data in self._files(task, attempt, kind, "ndjson"):
-            yield from map(json.loads, data.splitlines())
+    def sink_lines(self, task: str, attempt: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        """What a sink gave to the outside, with the epoch that it was in."""
+        return self._lines(task, attempt, "sink")
 
-    def last_state(self, task: str) -> dict[str, Any]:
-        """The snapshot of the last checkpoint that completed."""
-        checkpoint = max(one["checkpoint"] for one in self.events if one["type"] == "checkpoint-completed")
-        attempt = next(
-            one["attempt"]
-            for one in reversed(self.events)
-            if one["type"] == "checkpoint-acknowledged" and one["task"] == task and one["checkpoint"] == checkpoint
-        )
-        state: dict[str, Any] = json.loads(bytes(self.members[f"tasks/{task}/{attempt}/state/{checkpoint}.json"]))
-        return state
-
-    def tasks_of(self, vertex: str) -> list[TaskId]:
-        """A vertex's tasks."""
-        return [task.id for task in self.manifest.tasks if task.vertex == vertex]
-
-    @property
-    def rolled_back(self) -> bool:
-        """Whether there was a global rollback."""
-        return any(one["type"] == "global-rollback" for one in self.events)
-
-    def failed(self, tasks: Sequence[str]) -> bool:
-        """Whether one of these tasks failed."""
-        return any(one["type"] == "task-failed" and one["task"] in tasks for one in self.events)
+    def _lines(self, task: str, attempt: int, folder: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        for epoch, data in self._files(task, attempt, folder, "ndjson"):
+            for line in data.splitlines():
+                yield epoch, json.loads(line)
 
     def _files(self, task: str, attempt: int, folder: str, suffix: str) -> Iterator[tuple[int, bytes]]:
         path = f"tasks/{task}/{attempt}/{folder}"
         for epoch in self._epochs.get((path, suffix), ()):
             yield epoch, bytes(self.members[f"{path}/{epoch}.{suffix}"])
+
+    # --- checkpoints and what they must hold ---
+
+    @cached_property
+    def completed(self) -> list[int]:
+        """The checkpoints that completed, in that order."""
+        return [one["checkpoint"] for one in self.events if one["type"] == "checkpoint-completed"]
+
+    @cached_property
+    def _acknowledged(self) -> dict[tuple[str, int], int]:
+        found: dict[tuple[str, int], int] = {}
+        open_until = {one["checkpoint"]: one["n"] for one in self.events if one["type"] == "checkpoint-completed"}
+        for one in self.events:
+            if one["type"] == "checkpoint-acknowledged" and one["n"] < open_until.get(one["checkpoint"], 0):
+                found[one["task"], one["checkpoint"]] = one["attempt"]
+        return found
+
+    def state(self, task: str, checkpoint: int) -> dict[str, Any]:
+        """The task's snapshot of a checkpoint that completed; empty for the initial state."""
+        if not checkpoint:
+            return {}
+        key = (task, checkpoint)
+        if key not in self._states:
+            name = f"tasks/{task}/{self._acknowledged[key]}/state/{checkpoint}.json"
+            self._states[key] = json.loads(bytes(self.members[name]))
+        return self._states[key]
+
+    def restored_state(self, task: str, attempt: int) -> dict[str, Any]:
+        """What an attempt began from."""
+        return self.state(task, self.restored(task, attempt))
+
+    @cached_property
+    def sources(self) -> list[TaskId]:
+        """The tasks without inputs."""
+        return [task.id for task in self.manifest.tasks if not task.inputs]
+
+    @cached_property
+    def source_keys(self) -> dict[str, list[str]]:
+        """The keys of each source task's records, by offset."""
+        found: dict[str, list[str]] = {}
+        for task in self.sources:
+            keys: dict[int, str] = {}
+            for attempt in range(self.attempts(task)):
+                for _, line in self._lines(task, attempt, "source"):
+                    keys[line["offset"]] = line["record"][0]
+            found[task] = [keys[offset] for offset in sorted(keys)]
+        return found
+
+    def expected_keys(self, checkpoint: int) -> dict[str, Counter[str]]:
+        """How often each vertex has seen each key, by the offsets of the sources in that checkpoint."""
+        seen: dict[str, Counter[str]] = {vertex.id: Counter() for vertex in self.manifest.vertices}
+        for task in self.sources:
+            offset = self.state(task, checkpoint)["source"]["offset"]
+            seen[self.graph.task(task).vertex].update(self.source_keys[task][:offset])
+        for vertex in self._vertices_in_order:
+            for edge in self.manifest.edges:
+                if edge.target == vertex:
+                    times = self._parallelism[vertex] if edge.ship == "broadcast" else 1
+                    for key, count in seen[edge.source].items():
+                        seen[vertex][key] += count * times
+        return seen
+
+    def ways_to(self, target: str) -> dict[str, int]:
+        """On how many ways a record of each vertex arrives at that one."""
+        ways = {vertex.id: 0 for vertex in self.manifest.vertices} | {target: 1}
+        for vertex in reversed(self._vertices_in_order):
+            for edge in self.manifest.edges:
+                if edge.source == vertex:
+                    times = self._parallelism[edge.target] if edge.ship == "broadcast" else 1
+                    ways[vertex] += ways[edge.target] * times
+        return ways
+
+    @cached_property
+    def _vertices_in_order(self) -> list[str]:
+        return list(dict.fromkeys(self.graph.task(task).vertex for task in self.graph.order))
+
+    @cached_property
+    def _parallelism(self) -> dict[str, int]:
+        return {vertex.id: vertex.parallelism for vertex in self.manifest.vertices}
+
+    def tasks_of(self, vertex: str) -> list[TaskId]:
+        """A vertex's tasks."""
+        return [task.id for task in self.manifest.tasks if task.vertex == vertex]
 
 
 def _epochs_by_folder(members: Mapping[str, Any]) -> dict[tuple[str, str], list[int]]:

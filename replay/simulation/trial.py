@@ -1,4 +1,4 @@
-"""Runs worlds one after the other, and makes the failing schedule of one smaller."""
+"""Runs worlds, and makes what fails smaller."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from replay.simulation.checks import violations
-from replay.simulation.world import Schedule, World
+from replay.simulation.plan import Plan
+from replay.simulation.shrinking import smaller
+from replay.simulation.world import World, random_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +20,14 @@ class Verdict:
     faults: tuple[str, ...]
 
 
-def trial(seed: int, schedule: Schedule | None = None) -> Verdict:
-    """Runs the world of a seed. A fault is a check that fails, or anything that is raised."""
-    world = World.random(seed, schedule)
+def trial(seed: int) -> Verdict:
+    """Runs the world of a seed."""
+    return trial_of(random_plan(seed))
+
+
+def trial_of(plan: Plan) -> Verdict:
+    """Runs the world of a plan. A fault is a check that fails, or anything that is raised."""
+    world = World(plan)
     try:
         recording = world.run()
         faults = [f"{one.survivor} holds more of {one.what} than {one.recovering} got" for one in world.overlooked]
@@ -39,11 +46,17 @@ def failing(seeds: Iterable[int]) -> Iterator[Verdict]:
             yield verdict
 
 
-def shrunk(verdict: Verdict) -> Verdict:
-    """The same world with as few strikes as still show a fault."""
-    while True:
-        smaller = (trial(verdict.world.seed, one) for one in verdict.world.schedule.smaller())
-        found = next((one for one in smaller if one.faults), None)
-        if found is None:
-            return verdict
-        verdict = found
+def shrunk(verdict: Verdict, trials: int = 400) -> Verdict:
+    """A smaller world that still shows a fault: fewer strikes first, then records, parallelism, settings."""
+    found: Verdict | None = verdict
+    while found is not None:
+        verdict, found = found, None
+        for plan in smaller(verdict.world.plan):
+            trials -= 1
+            attempted = trial_of(plan)
+            if attempted.faults:
+                found = attempted
+                break
+            if not trials:
+                return verdict
+    return verdict

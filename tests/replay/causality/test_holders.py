@@ -80,7 +80,7 @@ def test_survivors_answered_what_they_are_derived_to_have_held(seed: int) -> Non
         assert set(least) <= set(said) <= set(most), f"event {event['n']}: {world.reproduce_with}"
         assert all(least.get(log, 0) <= upto <= most[log] for log, upto in said.items()), world.reproduce_with
         compared += 1
-    if not world.schedule.blows:
+    if not world.schedule.size:
         assert compared == 0
 
 
