@@ -13,7 +13,7 @@ from replay.debugger.members import Placed, placed_buffers, placed_receipts
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
 from replay.log.codec import decode_all
-from replay.log.determinants import is_async
+from replay.log.determinants import Order, Take, is_async
 from replay.model import MAIN, Channel, Record, TaskId, json_bytes
 from replay.runtime.output import Cut
 
@@ -71,7 +71,7 @@ class Comparison:
             return
         if taken.buffer.frame.is_event and len(self.shape.inputs) > 1:
             return  # a barrier waits for no determinant: it may be taken sooner than in the first execution
-        if (receipt.epoch, receipt.record_count) == (epoch, record_count) and self._only_async(epoch, receipt, offset):
+        if (receipt.epoch, receipt.record_count) == (epoch, record_count) and self._only_interruptions(receipt, offset):
             return
         raise DivergenceFound(
             f"{taken.path} at offset {taken.offset}: buffer {receipt.seq} of {self.shape.inputs[taken.i]} was taken at "
@@ -83,11 +83,18 @@ class Comparison:
             buffer=receipt.seq,
         )
 
-    def _only_async(self, epoch: int, receipt: ReceiptFrame, offset: int) -> bool:
-        """An asynchronous determinant is pinned to a record count, and not to before or after a buffer is taken."""
-        log = self.source.log_bytes(self.task, self.own, MAIN, epoch)
-        between = log[min(receipt.offset, offset) : max(receipt.offset, offset)]
-        return all(is_async(determinant) for _, _, determinant in decode_all(between))
+    def _only_interruptions(self, receipt: ReceiptFrame, offset: int) -> bool:
+        """An asynchronous determinant, with all that followed from it (a timer may have looked at the clock), is pinned
+        to a record count, and not to before or after a buffer is taken."""
+        log = self.source.log_bytes(self.task, self.own, MAIN, receipt.epoch)
+        bytes_between = log[min(receipt.offset, offset) : max(receipt.offset, offset)]
+        between = [determinant for _, _, determinant in decode_all(bytes_between)]
+        counts = [getattr(one, "record_count", receipt.record_count) for one in between]
+        return (
+            (not between or is_async(between[0]))
+            and not any(isinstance(one, (Order, Take)) for one in between)
+            and all(count == receipt.record_count for count in counts)
+        )
 
     def first_execution_took(self, taken: Taken) -> str:
         """Whether the attempt before had taken the same buffer, in words."""

@@ -137,6 +137,9 @@ class Execution:
         """A sink's record."""
         self.watcher.wrote(record)
 
+    def timer_set(self, callback: str, at_ms: int) -> None:
+        """The log says when it fires."""
+
     def epoch_started(self, epoch: int) -> None:
         """The body passed a barrier."""
         self.watcher.epoch_started(epoch)
@@ -158,8 +161,8 @@ class Execution:
         return not self.body.replaying and self.rebuilt and not self.plan.to_the_last_take
 
     def start(self) -> None:
-        """Fires what the log pins to the very beginning."""
-        self._guarded(self.body.fire_due)
+        """Takes what its first epoch begins with, and fires what the log pins to the very beginning."""
+        self._guarded(self.body.start)
 
     def next_time_us(self) -> int | None:
         """When the attempt did what would be done next, as far as its receipts tell; those of others say nothing."""

@@ -19,6 +19,7 @@ from replay.debugger.words import bytes_of, counted, said
 from replay.log.codec import encode
 from replay.log.determinants import Determinant, Order, is_async
 from replay.model import MAIN, ChannelId, Record, Task, thread_of_output
+from replay.runtime.operators import Timer
 from replay.runtime.output import Cut
 
 _SMALL_STATE_KEYS = 512
@@ -200,6 +201,18 @@ class Stepping:
     def firing(self, determinant: Determinant) -> None:
         """An asynchronous determinant is about to be executed; the step is written when it is taken from the log."""
         self._stand()
+
+    def taking_watermark(self, i: int, watermark_ms: int, record_count: int) -> None:
+        pass
+
+    def running(self, timer: Timer) -> None:
+        pass
+
+    def done(self) -> None:
+        pass
+
+    def forwarding(self, k: int, event: dict[str, Any]) -> None:
+        pass
 
     # --- outputs ---
 

@@ -27,6 +27,7 @@ from replay.runtime.network import Connection
 from replay.runtime.output import Cut
 from replay.runtime.output_thread import OutputThread
 from replay.runtime.task import TaskBody
+from replay.runtime.timer_thread import TimerThread
 
 if TYPE_CHECKING:
     from replay.runtime.engine import Engine
@@ -80,6 +81,7 @@ class Attempt:
         self.inputs: list[Connection | None] = [None for _ in self.shape.inputs]
         self.outputs = tuple(OutputThread(self, k, one.channel) for k, one in enumerate(self.shape.outputs))
         self.main = MainThread(self)
+        self.timers = TimerThread(self)
         self.received: list[dict[int, int]] = [{} for _ in self.shape.inputs]
         self.records_in = 0
         self.latencies_us: list[int] = []
@@ -141,6 +143,7 @@ class Attempt:
             thread = thread_of_output(output.k)
             output.rebuild(tuple(one for one in copies if one.log.thread == thread))
         self.main.start()
+        self.timers.start()
         self.main.wake()
 
     def end(self) -> None:
@@ -251,6 +254,10 @@ class Attempt:
         self.recorder.sink(self.body.epoch, now_us, record)
         self.engine.sink_wrote(self, record, now_us)
 
+    def timer_set(self, callback: str, at_ms: int) -> None:
+        """The body has a timer that comes before what was awaited."""
+        self.timers.await_(callback, at_ms)
+
     def epoch_started(self, epoch: int) -> None:
         """The body passed a barrier."""
         self._open_epoch(epoch)
@@ -286,8 +293,9 @@ class Attempt:
         return self._informed
 
     def tell_when_settled(self) -> None:
-        """Lets the coordinator repeat what it could not tell before."""
+        """Lets the coordinator repeat what it could not tell before, and timers fire that could not."""
         if self.settled:
+            self.timers.start()
             self.engine.checkpoints.settled(self, self.state_cause)
 
     def trigger_checkpoint(self, checkpoint: int, timestamp_ms: int) -> bool:

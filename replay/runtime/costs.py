@@ -25,6 +25,7 @@ class Costs:
     download_bytes_per_s: int = 200 << 20
     deploy_us: int = 250_000
     metric_us: int = 1_000_000
+    timer_late_us: int = 200
     credits: int = 8
     batch_records: int = 32
 

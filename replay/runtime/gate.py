@@ -20,22 +20,25 @@ class Arrival:
     is_event: bool
     barrier: int | None = None
     tag: Any = None
+    watermark_ms: int | None = None
 
 
 def arrival(seq: int, payload: bytes, is_event: bool, *, channel: str = "", tag: Any = None) -> Arrival:
-    """Reads what the gate must know of a buffer: whether it is a barrier, and of which checkpoint."""
+    """Reads what the gate must know of a buffer: whether it is a barrier, and of which checkpoint, or a watermark."""
     if not is_event:
         return Arrival(seq, payload, False, None, tag)
     try:
         event = read_json(payload)
-        barrier = event.get("barrier")
+        barrier, watermark_ms = event.get("barrier"), event.get("watermark")
         if barrier is not None and type(barrier) is not int:
             raise ValueError("a barrier's checkpoint is an integer")
+        if watermark_ms is not None and type(watermark_ms) is not int:
+            raise ValueError("a watermark is an integer")
     except (ValueError, AttributeError) as fault:
         raise CorruptMember(
             f"the event in buffer {seq} of {channel} can't be read: {fault}", remedy="The buffer is damaged"
         ) from None
-    return Arrival(seq, payload, True, barrier, tag)
+    return Arrival(seq, payload, True, barrier, tag, watermark_ms)
 
 
 class InputGate:

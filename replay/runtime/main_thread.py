@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from replay.recovery import MainLogUsedUp
@@ -16,6 +17,8 @@ class MainThread:
     def __init__(self, attempt: Attempt):
         self.attempt = attempt
         self._scheduled = False
+        self._token = 0
+        self._interruptions: deque[str] = deque()
         self._planned = 0
         self._batch_us = 0
         self._batch_first = 0
@@ -24,7 +27,7 @@ class MainThread:
     def start(self) -> None:
         """Begins to execute: with what the returned log pins to the very beginning."""
         self._was_replaying = self.attempt.body.replaying
-        self.attempt.body.fire_due()
+        self.attempt.body.start()
         self.settle()
 
     def now_us(self) -> int:
@@ -39,11 +42,36 @@ class MainThread:
         if not self._scheduled and self.attempt.executing:
             self._after(self.attempt.engine.costs.take_us)
 
-    def _after(self, delay_us: float) -> None:
-        self._scheduled = True
-        self.attempt.engine.scheduler.after(delay_us, self._run)
+    def interrupt(self, callback: str) -> None:
+        """A timer is due: it fires when the element that is being processed is done, unless a receiver is full."""
+        self._interruptions.append(callback)
+        scheduler = self.attempt.engine.scheduler
+        if self._planned:
+            self._shorten_batch(scheduler.now_us)
+        else:
+            self._run_at(scheduler.now_us)
 
-    def _run(self) -> None:
+    def _shorten_batch(self, now_us: int) -> None:
+        record_us = self.attempt.engine.costs.record_us
+        begun = -(-(now_us - self._batch_us) // record_us) if record_us else self._planned
+        if begun < self._planned:
+            self._planned = begun
+            self._run_at(self._batch_us + begun * record_us)
+
+    def _after(self, delay_us: float) -> None:
+        scheduler = self.attempt.engine.scheduler
+        self._run_at(scheduler.now_us + scheduler.around(delay_us))
+
+    def _run_at(self, t_us: int) -> None:
+        """In place of whatever it waited for until now."""
+        self._scheduled = True
+        self._token += 1
+        token = self._token
+        self.attempt.engine.scheduler.at(t_us, lambda: self._run(token))
+
+    def _run(self, token: int) -> None:
+        if token != self._token:
+            return
         self._scheduled = False
         if not self.attempt.executing:
             return
@@ -67,7 +95,10 @@ class MainThread:
 
     def _plan(self) -> None:
         attempt, body = self.attempt, self.attempt.body
-        if any(output.holds_back_main for output in attempt.outputs):
+        while self._interruptions and attempt.settled and not self._held_back:
+            attempt.timers.fire(self._interruptions.popleft())
+            self.settle()
+        if self._held_back or not attempt.executing:
             return
         if not body.pending_elements:
             if attempt.partition is not None:
@@ -77,14 +108,17 @@ class MainThread:
         if body.pending_elements and not self._scheduled:
             self._plan_batch(body.pending_elements)
 
+    @property
+    def _held_back(self) -> bool:
+        return any(output.holds_back_main for output in self.attempt.outputs)
+
     def _plan_batch(self, pending: int) -> None:
         engine = self.attempt.engine
         self._planned = min(pending, 1 + int(engine.scheduler.random.random() * engine.costs.batch_records))
         self._batch_us = engine.scheduler.now_us
         self._batch_first = self.attempt.body.processed
         # Not drawn around its mean: the records' own times must fit into it.
-        self._scheduled = True
-        engine.scheduler.at(self._batch_us + self._planned * engine.costs.record_us, self._run)
+        self._run_at(self._batch_us + self._planned * engine.costs.record_us)
 
     def _take(self) -> None:
         attempt, body = self.attempt, self.attempt.body
@@ -103,8 +137,7 @@ class MainThread:
             return
         there = partition.there_at(engine.scheduler.now_us)
         if there <= offset:
-            self._scheduled = True
-            engine.scheduler.at(partition.arrival_us(offset), self._run)
+            self._run_at(partition.arrival_us(offset))
             return
         end = min(there, offset + engine.costs.batch_records)
         attempt.body.feed_source([partition.record(one) for one in range(offset, end)])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from replay.errors import ReplayError
 from replay.model import Graph, Record, json_bytes
-
-Choose = Callable[[Record, Sequence[int], int], Iterable[int]]
+from replay.runtime.operators import RandomNumbers
 
 
 def hash_of_key(key: object, salt: int = 0) -> int:
@@ -17,42 +16,80 @@ def hash_of_key(key: object, salt: int = 0) -> int:
     return zlib.crc32(key.encode() if isinstance(key, str) else json_bytes(key), salt)
 
 
-def _forward(record: Record, outputs: Sequence[int], salt: int) -> Iterable[int]:
-    return outputs[:1]
-
-
-def _hash(record: Record, outputs: Sequence[int], salt: int) -> Iterable[int]:
-    return (outputs[hash_of_key(record.key, salt) % len(outputs)],)
-
-
-def _broadcast(record: Record, outputs: Sequence[int], salt: int) -> Iterable[int]:
-    return outputs
-
-
-SHIPS: dict[str, Choose] = {"forward": _forward, "hash": _hash, "broadcast": _broadcast}
-
-
-@dataclass(frozen=True, slots=True)
-class EdgePartition:
-    """One outgoing edge of a task: its output indexes, in the order of the target's subtasks, and how to choose.
-
-    The salt is the target's: edges into one vertex agree on where a key goes, and edges of one parallelism that follow
-    one another don't send all of a task's records to one and the same subtask.
-    """
-
-    outputs: tuple[int, ...]
-    choose: Choose
-    salt: int
+class EdgePartition(Protocol):
+    """One outgoing edge of a task; its outputs are in the order of the target's subtasks."""
 
     def of(self, record: Record) -> Iterable[int]:
         """The outputs that this record goes to."""
-        return self.choose(record, self.outputs, self.salt)
+
+    def begin_epoch(self) -> None:
+        """Whoever restores this epoch's checkpoint must choose as whoever passed its barrier."""
 
 
-def partitions(graph: Graph, task: str) -> tuple[EdgePartition, ...]:
+class _Forward:
+    def __init__(self, outputs: Sequence[int], salt: int, random: RandomNumbers):
+        self._outputs = tuple(outputs[:1])
+
+    def of(self, record: Record) -> Iterable[int]:
+        return self._outputs
+
+    def begin_epoch(self) -> None:
+        """Nothing to begin."""
+
+
+class _Broadcast(_Forward):
+    def __init__(self, outputs: Sequence[int], salt: int, random: RandomNumbers):
+        self._outputs = tuple(outputs)
+
+
+class _Hash(_Forward):
+    """The salt is the target's: edges into one vertex agree on where a key goes, and edges of one parallelism that
+    follow one another don't send all of a task's records to one and the same subtask."""
+
+    def __init__(self, outputs: Sequence[int], salt: int, random: RandomNumbers):
+        self._outputs = tuple(outputs)
+        self._salt = salt
+
+    def of(self, record: Record) -> Iterable[int]:
+        outputs = self._outputs
+        return (outputs[hash_of_key(record.key, self._salt) % len(outputs)],)
+
+
+class _Rebalance(_Forward):
+    """One after the other, from the first one on in every epoch."""
+
+    def __init__(self, outputs: Sequence[int], salt: int, random: RandomNumbers):
+        self._outputs = tuple(outputs)
+        self._position = 0
+
+    def of(self, record: Record) -> Iterable[int]:
+        at = self._position
+        self._position = (at + 1) % len(self._outputs)
+        return (self._outputs[at],)
+
+    def begin_epoch(self) -> None:
+        self._position = 0
+
+
+class _Random(_Forward):
+    """Through the random service, so that it is logged; where there is no choice, nothing is."""
+
+    def __init__(self, outputs: Sequence[int], salt: int, random: RandomNumbers):
+        self._outputs = tuple(outputs)
+        self._random = random
+
+    def of(self, record: Record) -> Iterable[int]:
+        outputs = self._outputs
+        return (outputs[self._random.next_int(len(outputs))],) if len(outputs) > 1 else outputs
+
+
+SHIPS = {"forward": _Forward, "hash": _Hash, "broadcast": _Broadcast, "rebalance": _Rebalance, "random": _Random}
+
+
+def partitions(graph: Graph, task: str, random: RandomNumbers) -> tuple[EdgePartition, ...]:
     """One per outgoing edge of the task's vertex."""
     vertex = graph.task(task).vertex
-    found = []
+    found: list[EdgePartition] = []
     for edge in graph.manifest.edges:
         if edge.source != vertex:
             continue
@@ -62,5 +99,5 @@ def partitions(graph: Graph, task: str) -> tuple[EdgePartition, ...]:
                 remedy=f"This version runs {', '.join(SHIPS)}",
             )
         outputs = tuple(k for k, one in enumerate(graph.downstream(task)) if graph.task(one).vertex == edge.target)
-        found.append(EdgePartition(outputs, SHIPS[edge.ship], zlib.crc32(edge.target.encode())))
+        found.append(SHIPS[edge.ship](outputs, zlib.crc32(edge.target.encode()), random))
     return tuple(found)

@@ -44,24 +44,20 @@ class Choices:
         self.epoch = epoch
         self.observer: ChoiceObserver | None = None
         self._append = append
-        self._cursor = cursor if cursor is not None and not cursor.used_up else None
-
-    @property
-    def cursor(self) -> Cursor | None:
-        """The place in the returned log; None as soon as it is used up."""
-        return self._cursor
+        # The place in the returned log; None as soon as it is used up.
+        self.cursor = cursor if cursor is not None and not cursor.used_up else None
 
     @property
     def replaying(self) -> bool:
         """Whether the next choice comes from the returned log."""
-        return self._cursor is not None
+        return self.cursor is not None
 
     def sync(self, kind: type[D], make: Callable[[], D], unlike: Callable[[D], str | None] | None = None) -> D:
         """The next choice of that kind. Appended in both cases: after a replay the log must equal the lost one.
 
         `unlike` says what was asked for, of a logged determinant that can't be the answer to it.
         """
-        if self._cursor is None:
+        if self.cursor is None:
             chosen = make()
             self.append(chosen)
             return chosen
@@ -69,7 +65,7 @@ class Choices:
 
     def follow(self, kind: type[D], unlike: Callable[[D], str | None] | None = None) -> D:
         """Takes the next determinant of the returned log and appends it again before anything else can be appended."""
-        cursor = self._cursor
+        cursor = self.cursor
         if cursor is None:
             raise InvariantError(f"a {kind.kind} determinant is to be followed where nothing is replayed")
         ahead = cursor.peek(self.epoch) if unlike is not None else None
@@ -81,12 +77,12 @@ class Choices:
             self.observer.took(taken, self.epoch, offset)
         self.append(taken)
         if cursor.used_up:
-            self._cursor = None
+            self.cursor = None
         return taken
 
     def due(self, record_count: int) -> Determinant | None:
         """The asynchronous determinant that must be executed now, before the next element."""
-        return None if self._cursor is None else self._cursor.peek_due(self.epoch, record_count)
+        return None if self.cursor is None else self.cursor.peek_due(self.epoch, record_count)
 
     def append(self, determinant: Determinant) -> None:
         """Appends to the task's main log, in the current epoch."""

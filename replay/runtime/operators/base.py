@@ -132,7 +132,7 @@ class Operator:
         """Every input that is not idle has passed this event time; the timers set for it have fired."""
 
     def snapshot(self) -> dict[str, Any]:
-        """The state, as it goes into a checkpoint."""
+        """The state, as it goes into a checkpoint: a copy, which later records change no more."""
         return {}
 
     def restore(self, state: Mapping[str, Any]) -> None:

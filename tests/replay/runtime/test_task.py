@@ -45,6 +45,9 @@ class Driver:
     def wrote(self, record: Record) -> None:
         raise AssertionError("a map writes nothing to the outside")
 
+    def timer_set(self, callback: str, at_ms: int) -> None:
+        raise AssertionError("a map sets no timer")
+
     def epoch_started(self, epoch: int) -> None:
         self.epochs.append(epoch)
 
