@@ -21,12 +21,11 @@ __all__ = ["RecordOptions", "WrongOption", "parse_kill", "parse_kill_in", "parse
 
 MAX_PARALLELISM = 100
 MAX_DEPTH = 32
-_PROTOCOLS = ("clonos",)
+_PROTOCOLS = ("clonos", "coordinated")
 _OTHER_PROTOCOLS = (
     "none",
     "pessimistic",
     "optimistic",
-    "coordinated",
     "unaligned",
     "uncoordinated",
     "induced",

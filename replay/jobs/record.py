@@ -48,10 +48,11 @@ def run_of(options: RecordOptions, protocols: Protocols, *, recorded_at: str = "
     sample = job_named(options.job)
     sample.check(options)
     job = Job(options.job, RECORDER, recorded_at, options.seed, options.command())
-    manifest = sample.manifest(job, protocol_of(options), options)
+    protocol = protocols[options.protocol]()
+    manifest = sample.manifest(job, protocol_of(options, protocol), options)
     return Run(
         manifest=manifest,
-        protocol=protocols[options.protocol](),
+        protocol=protocol,
         operator=new_operator,
         partitions=sample.partitions(manifest, options),
         seed=options.seed,
@@ -62,12 +63,22 @@ def run_of(options: RecordOptions, protocols: Protocols, *, recorded_at: str = "
     )
 
 
-def protocol_of(options: RecordOptions) -> Protocol:
-    """As the manifest tells of it."""
+def protocol_of(options: RecordOptions, protocol: FaultTolerance) -> Protocol:
+    """As the manifest tells of it. What the protocol has no use for is refused where it was asked for, else 0."""
+    if options.sharing_depth and not protocol.shares:
+        raise WrongOption(
+            f"--sharing-depth is {options.sharing_depth}, but --protocol {protocol.name} shares no determinants",
+            remedy="Leave --sharing-depth out",
+        )
+    if options.standby > 1 and not protocol.standbys:
+        raise WrongOption(
+            f"--standby is {options.standby}, but --protocol {protocol.name} deploys all tasks anew",
+            remedy="Leave --standby out",
+        )
     return Protocol(
         name=options.protocol,
-        sharing_depth=options.sharing_depth,
-        standby=options.standby,
+        sharing_depth=options.sharing_depth if protocol.shares else 0,
+        standby=options.standby if protocol.standbys else 0,
         checkpoint_interval_ms=options.checkpoint_interval_ms,
         sink=options.sink,
         spill=options.spill,

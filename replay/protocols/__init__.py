@@ -1,8 +1,9 @@
 """The fault-tolerance protocols, by name."""
 
 from replay.protocols.clonos import Clonos
+from replay.protocols.coordinated import Coordinated
 from replay.runtime.protocol import FaultTolerance
 
-PROTOCOLS: dict[str, type[FaultTolerance]] = {Clonos.name: Clonos}
+PROTOCOLS: dict[str, type[FaultTolerance]] = {one.name: one for one in (Clonos, Coordinated)}
 
-__all__ = ["PROTOCOLS", "Clonos"]
+__all__ = ["PROTOCOLS", "Clonos", "Coordinated"]

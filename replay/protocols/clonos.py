@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from replay.runtime.attempt import Attempt
 from replay.runtime.engine import Engine
+from replay.runtime.failures import Failure
 from replay.runtime.rollback import roll_back
 
 
@@ -12,6 +13,12 @@ class Clonos:
 
     name = "clonos"
     in_flight = True
+    shares = True
+    standbys = True
+
+    def failed(self, engine: Engine, failure: Failure, re: int) -> None:
+        """Only the failed task is replaced."""
+        engine.failures.replace(failure, re)
 
     def escalated(self, engine: Engine, attempt: Attempt, failure: int, why: str, re: int) -> None:
         """Rolls back, unless that was done since, or the attempt is gone and its successor asks anew."""

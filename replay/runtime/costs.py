@@ -23,6 +23,7 @@ class Costs:
     upload_bytes_per_s: int = 200 << 20
     restore_us: int = 20_000
     download_bytes_per_s: int = 200 << 20
+    cancel_us: int = 50_000
     deploy_us: int = 250_000
     metric_us: int = 1_000_000
     timer_late_us: int = 200

@@ -112,6 +112,12 @@ class Failures:
         task = failure.attempt.task
         n = self.engine.event("failure-detected", re=re, failure=number, by=by)
         self.engine.checkpoints.failed(task, n)
+        self.engine.protocol.failed(self.engine, failure, n)
+
+    def replace(self, failure: Failure, re: int) -> None:
+        """A standby takes over, or an attempt is deployed elsewhere."""
+        task, n = failure.attempt.task, re
+        number = failure.number
         standby = self.standbys.take(task)
         if standby is None:
             n = self.engine.event(

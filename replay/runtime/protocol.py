@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from replay.runtime.attempt import Attempt
     from replay.runtime.engine import Engine
+    from replay.runtime.failures import Failure
 
 
 class FaultTolerance(Protocol):
-    """One module of `replay.protocols` each."""
+    """One module of `replay.protocols` each. The engine asks these; it never looks at the name."""
 
     @property
     def name(self) -> str:
@@ -19,6 +20,17 @@ class FaultTolerance(Protocol):
     @property
     def in_flight(self) -> bool:
         """Whether sent buffers are kept, to be sent again to a receiver that recovers."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether determinants are piggybacked, as far as the sharing depth says; else it is 0."""
+
+    @property
+    def standbys(self) -> bool:
+        """Whether a failed task alone is replaced, so that a standby for it is of use."""
+
+    def failed(self, engine: Engine, failure: Failure, re: int) -> None:
+        """A failure was detected; `re` is the event that tells so."""
 
     def escalated(self, engine: Engine, attempt: Attempt, failure: int, why: str, re: int) -> None:
         """A recovery asks for determinants that nobody can rule out to be needed, and nobody can return."""

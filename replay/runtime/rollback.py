@@ -11,8 +11,11 @@ if TYPE_CHECKING:
     from replay.runtime.engine import Engine
 
 
-def roll_back(engine: Engine, failure: int, why: str, re: int) -> None:
-    """Ends every attempt, and starts all again together once each has its state."""
+def roll_back(engine: Engine, failure: int, why: str, re: int, *, start_us: float | None = None) -> None:
+    """Ends every attempt, and starts all again together once each has its state.
+
+    `start_us`: how long until an attempt can begin to load it; without, hosts and processes are kept as they are.
+    """
     checkpoint = engine.checkpoints.completed
     n = engine.event("global-rollback", re=re, failure=failure, checkpoint=checkpoint, why=why)
     engine.checkpoints.rolled_back(n)
@@ -23,13 +26,13 @@ def roll_back(engine: Engine, failure: int, why: str, re: int) -> None:
         if old.alive:
             old.end()
         attempts.append(engine.deploy(task.id, old.number + 1, old.host, checkpoint, running=True))
-    engine.failures.close()
+    start_us = engine.costs.deploy_us / 4 if start_us is None else start_us
     waiting = {attempt.task for attempt in attempts}
     for attempt in attempts:
-        _restore(engine, attempt, checkpoint, n, waiting)
+        _restore(engine, attempt, checkpoint, n, waiting, start_us)
 
 
-def _restore(engine: Engine, attempt: Attempt, checkpoint: int, re: int, waiting: set[TaskId]) -> None:
+def _restore(engine: Engine, attempt: Attempt, checkpoint: int, re: int, waiting: set[TaskId], start_us: float) -> None:
     n = engine.event(
         "attempt-started",
         re=re,
@@ -44,12 +47,16 @@ def _restore(engine: Engine, attempt: Attempt, checkpoint: int, re: int, waiting
     attempt.deployed = False  # what is to strike it waits until it executes
     size = len(engine.checkpoints.state(attempt.task, checkpoint) or b"")
     fields = {"task": attempt.task, "checkpoint": checkpoint, "bytes": size}
-    m = attempt.event("restore-started", re=n, **fields)
 
-    def restored() -> None:
+    def deployed() -> None:
+        m = attempt.event("restore-started", re=n, **fields)
+        engine.scheduler.after(engine.costs.download_us(size), lambda: restored(m))
+
+    def restored(m: int) -> None:
         attempt.event("state-restored", re=m, **fields)
         waiting.discard(attempt.task)
         if not waiting:
+            engine.failures.close()
             engine.begin(checkpoint)
 
-    engine.scheduler.after(engine.costs.deploy_us / 4 + engine.costs.download_us(size), restored)
+    engine.scheduler.after(start_us, deployed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from replay.simulation.checks import buffers, logs, sinks, states
+from replay.simulation.checks import buffers, coordinated, logs, sinks, states
 from replay.simulation.recording import Recording
 
 Check = Callable[[Recording], Iterator[str]]
@@ -16,9 +16,16 @@ DIVERGENT: tuple[Check, ...] = (*states.DIVERGENT, *sinks.DIVERGENT)
 """At sharing depth 0: nothing is lost, and nothing else is promised."""
 
 
+BY_PROTOCOL: dict[str, tuple[Check, ...]] = {"coordinated": coordinated.CHECKS}
+"""What other protocols than Clonos promise."""
+
+
 def checks_of(recording: Recording) -> tuple[Check, ...]:
     """Those that the recording's settings promise to hold."""
-    return DIVERGENT if recording.manifest.protocol.sharing_depth == 0 else EXACT
+    protocol = recording.manifest.protocol
+    if protocol.name in BY_PROTOCOL:
+        return BY_PROTOCOL[protocol.name]
+    return DIVERGENT if protocol.sharing_depth == 0 else EXACT
 
 
 def violations(recording: Recording) -> list[str]:

@@ -1,0 +1,17 @@
+"""The table of protocols says what the protocols say of themselves."""
+
+from __future__ import annotations
+
+from replay.protocols import PROTOCOLS
+from tests.docs.pages import sections, tables
+
+
+def test_every_protocol_is_documented_with_what_it_keeps() -> None:
+    (table,) = tables("protocols.md")
+    said = [
+        (one.name, "yes" if one.in_flight else "no", "yes" if one.shares else "no")
+        for one in (make() for make in PROTOCOLS.values())
+    ]
+    columns = [table.column(name) for name in ("protocol", "keeps sent buffers", "piggybacks determinants")]
+    assert list(zip(*columns, strict=True)) == said
+    assert list(sections("protocols.md")) == [name for name, _, _ in said]

@@ -1,0 +1,29 @@
+"""Random worlds run under a protocol of choice: the graph, job, costs and strikes of a seed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from replay.protocols import PROTOCOLS
+from replay.simulation.trial import trial_of
+from replay.simulation.world import World, random_plan
+
+
+def world_under(seed: int, protocol: str, **costs: Any) -> World:
+    """The world of that seed under that protocol; `costs` in place of those that were drawn."""
+    plan, chosen = random_plan(seed), PROTOCOLS[protocol]()
+    settings = replace(
+        plan.protocol,
+        name=protocol,
+        sharing_depth=plan.protocol.sharing_depth if chosen.shares else 0,
+        standby=plan.protocol.standby if chosen.standbys else 0,
+    )
+    return World(replace(plan, protocol=settings, costs=replace(plan.costs, **costs)))
+
+
+def check_worlds(seeds: range, protocol: str) -> None:
+    """Runs them, and tells of the first that breaks a promise."""
+    for seed in seeds:
+        verdict = trial_of(world_under(seed, protocol).plan)
+        assert not verdict.faults, f"{verdict.world.reproduce_with}\n{verdict.world.describes}\n{verdict.faults}"
