@@ -12,16 +12,18 @@ from replay.model.ids import (
     thread_of_output,
 )
 from replay.model.manifest import Clock, Edge, Job, Manifest, Output, Protocol, Task, Vertex
-from replay.model.record import Record, json_bytes, read_json
+from replay.model.record import BodyReader, Lineage, Record, json_bytes, read_json
 
 __all__ = [
     "MAIN",
+    "BodyReader",
     "Channel",
     "ChannelId",
     "Clock",
     "Edge",
     "Graph",
     "Job",
+    "Lineage",
     "LogId",
     "Manifest",
     "Output",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import json.encoder
 import math
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from replay.errors import ReplayError
+
+Lineage = tuple[tuple[str, int], ...]
 
 
 def _finite(text: str) -> float:
@@ -26,9 +29,28 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 
 
+def _made_once() -> Callable[[Any, int], Iterable[str]]:
+    """What `JSONEncoder.encode` makes anew at every call, which is half of what a call costs."""
+    make = json.encoder.c_make_encoder  # type: ignore[attr-defined]
+    if make is None:  # a Python without C
+        return lambda value, _: (_ENCODER.encode(value),)
+    no_markers, no_indent, *no_flags = None, None, False, False, False
+    made: Callable[[Any, int], Iterable[str]] = make(
+        no_markers, _ENCODER.default, json.encoder.encode_basestring, no_indent, ":", ",", *no_flags
+    )
+    return made
+
+
+_chunks = _made_once()
+
+
 def json_bytes(value: Any) -> bytes:
     """The one way JSON is written where bytes must agree: compact, UTF-8, insertion order, no NaN."""
-    return _ENCODER.encode(value).encode()
+    try:
+        return "".join(_chunks(value, 0)).encode()
+    except RecursionError:
+        # Without markers a circle is only found by its depth; here it is named.
+        return _ENCODER.encode(value).encode()
 
 
 def read_json(data: bytes) -> Any:
@@ -43,14 +65,16 @@ def read_json(data: bytes) -> Any:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What flows over a channel. `lineage` names the source records it came from, as ((task, offset), …)."""
+class Record(NamedTuple):
+    """What flows over a channel. `lineage` names the source records it came from, as ((task, offset), …).
+
+    A tuple, since one is made for every hop of every record: a frozen dataclass takes three times as long.
+    """
 
     key: Any
     timestamp: int
     value: Any
-    lineage: tuple[tuple[str, int], ...] | None = None
+    lineage: Lineage | None = None
 
     def to_json(self) -> list[Any]:
         """As in `source/` and `sink/` members."""
@@ -59,21 +83,24 @@ class Record:
 
     def to_body(self) -> bytes:
         """The JSON bytes without the length in front."""
-        return json_bytes(self.to_json())
+        return json_bytes(self[:3] if self.lineage is None else self)
 
     def to_bytes(self) -> bytes:
         """As in a channel's byte stream: int32 length, then the body."""
-        body = self.to_body()
+        body = json_bytes(self[:3] if self.lineage is None else self)
         return len(body).to_bytes(4, "big") + body
 
     @classmethod
     def from_json(cls, fields: Any) -> Record:
         """From `[key, timestamp, value]` or that with a lineage."""
-        if not isinstance(fields, list) or len(fields) not in (3, 4):
+        if type(fields) is not list or not 3 <= len(fields) <= 4:
             raise ReplayError("a record is [key, timestamp, value] or [key, timestamp, value, lineage]")
         if type(fields[1]) is not int:
             raise ReplayError("a record's timestamp is an integer")
-        return cls(fields[0], fields[1], fields[2], _lineage(fields[3]) if len(fields) == 4 else None)
+        if len(fields) == 3:
+            return cls(*fields)
+        key, timestamp, value, pairs = fields
+        return cls(key, timestamp, value, _lineage(pairs))
 
     @classmethod
     def from_body(cls, body: bytes) -> Record:
@@ -92,10 +119,44 @@ class Record:
         return cls.from_body(data[4:])
 
 
-def _lineage(pairs: Any) -> tuple[tuple[str, int], ...]:
-    if not isinstance(pairs, list):
+def _lineage(pairs: Any) -> Lineage:
+    if type(pairs) is not list:
         raise ReplayError("a record's lineage is a list of [source task, offset]")
     for pair in pairs:
-        if not (isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and type(pair[1]) is int):
+        if not (type(pair) is list and len(pair) == 2 and type(pair[0]) is str and type(pair[1]) is int):
             raise ReplayError("a record's lineage is a list of [source task, offset]")
-    return tuple((task, offset) for task, offset in pairs)
+    return tuple(map(tuple, pairs))
+
+
+class BodyReader:
+    """Reads the bodies of many records at once, in half the time of one by one, and exactly as `Record.from_body`.
+
+    They are read as one array with `NaN` between them. Nothing that a body holds can hide where it begins and ends: no
+    string goes on over the separator's line break, and as many separators were read as stand in every second place.
+    """
+
+    _BETWEEN = b",\nNaN,\n"
+
+    def __init__(self) -> None:
+        self._read = 0
+        self._separator = object()
+        self._decode = json.JSONDecoder(parse_constant=self._constant, parse_float=_finite).decode
+
+    def _constant(self, name: str) -> object:
+        self._read += 1
+        return self._separator
+
+    def read(self, bodies: Sequence[bytes]) -> list[Record] | None:
+        """All of the records; None where one of them isn't one, or may not be."""
+        array = b"".join((b"[", self._BETWEEN.join(bodies), b"]"))
+        if b"\\u" in array:  # which may name half a character
+            return None
+        self._read = 0
+        between = [self._separator] * (len(bodies) - 1)
+        try:
+            found = self._decode(array.decode("utf-8"))
+            if self._read != len(between) or len(found) != len(bodies) + len(between) or found[1::2] != between:
+                return None
+            return [Record.from_json(fields) for fields in found[::2]]
+        except (ValueError, RecursionError, ReplayError):
+            return None
