@@ -31,6 +31,7 @@ class Graph:
         self._vertices = {vertex.id: vertex for vertex in manifest.vertices}
         self._channels = _channels(manifest.tasks)
         self._distances: dict[str, dict[TaskId, int]] = {}
+        self._longest: dict[str, dict[TaskId, int]] = {}
         self.order: tuple[TaskId, ...] = _topological(manifest.tasks, self._channels)
 
     def __contains__(self, task: object) -> bool:
@@ -73,6 +74,17 @@ class Graph:
         if source not in self._distances:
             self._distances[source] = self._distances_from(TaskId(source))
         return self._distances[source].get(TaskId(target))
+
+    def longest_distance(self, source: str, target: str) -> int | None:
+        """Hops on the longest way from one task down to another; None where there is no way."""
+        if source not in self._longest:
+            hops = {TaskId(source): 0}
+            for one in self.order:
+                if one in hops:
+                    for below in self.downstream(one):
+                        hops[below] = max(hops.get(below, 0), hops[one] + 1)
+            self._longest[source] = hops
+        return self._longest[source].get(TaskId(target))
 
     def all_downstream(self, task: str) -> frozenset[TaskId]:
         """Every task that a record of this one can reach, without itself."""

@@ -79,7 +79,7 @@ class Context:
     def answered_from_log(self, event: DeterminantsRequested) -> tuple[Context, tuple[Effect, ...]]:
         """Answers at once; what a relay would bring later is no longer awaited by that asker."""
         logs = self.setting.holdings(event.of, event.epoch)
-        result: Result = "held" if self.setting.within_depth(event.of) else "beyond-depth"
+        result: Result = "held" if self.setting.within_depth(event.of, event.channel) else "beyond-depth"
         relays = self.relays.without_asker(event.channel, event.of)
         return replace(self, relays=relays), (AnswerDeterminants(event.channel, event.of, result, logs),)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from replay.model import ChannelId, Graph, TaskId, channel_id
 from replay.recovery.answers import Logs
@@ -14,10 +14,18 @@ Holdings = Callable[[TaskId, int], Logs]
 Informed = Callable[[TaskId, int], bool]
 """Whether the task holds all of another task's logs, from an epoch on, that the tasks below may have through it."""
 
+Distance = Callable[[ChannelId, TaskId], int]
+"""The hops of the longest way from a task upstream to this one, coming in on that input."""
+
 
 def nothing_held(of: TaskId, epoch: int) -> Logs:
     """The holdings of a task that keeps nobody's determinants."""
     return Logs()
+
+
+def always_near(channel: ChannelId, of: TaskId) -> int:
+    """The distance where there is no graph."""
+    return 0
 
 
 def always_informed(of: TaskId, epoch: int) -> bool:
@@ -27,7 +35,7 @@ def always_informed(of: TaskId, epoch: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What doesn't change during an attempt; `distances` are the hops from each task upstream."""
+    """What doesn't change during an attempt."""
 
     task: TaskId
     inputs: tuple[ChannelId, ...] = ()
@@ -35,7 +43,7 @@ class Setting:
     world: ChannelId | None = None
     sharing_depth: int | None = None
     on_lost: str = "rollback"
-    distances: Mapping[TaskId, int] = field(default_factory=dict, hash=False)
+    distance: Distance = always_near
     holdings: Holdings = nothing_held
     informed: Informed = always_informed
 
@@ -47,7 +55,11 @@ class Setting:
         protocol = graph.manifest.protocol
         shape = graph.task(task)
         keeps = protocol.sink == "determinant" and not shape.outputs
-        distances = {one: graph.distance(one, task) or 0 for one in graph.all_upstream(task)}
+
+        def distance(channel: ChannelId, of: TaskId) -> int:
+            hops = graph.longest_distance(of, graph.channel(channel).source)
+            return 0 if hops is None else hops + 1
+
         return cls(
             task=task,
             inputs=shape.inputs,
@@ -55,7 +67,7 @@ class Setting:
             world=channel_id(task, "world") if keeps else None,
             sharing_depth=protocol.sharing_depth,
             on_lost=protocol.on_lost,
-            distances=distances,
+            distance=distance,
             holdings=holdings,
             informed=informed,
         )
@@ -72,6 +84,9 @@ class Setting:
         """Every channel that must be there, with the side this task is on."""
         return frozenset((*((c, "input") for c in self.inputs), *((c, "output") for c in self.outputs)))
 
-    def within_depth(self, of: TaskId) -> bool:
-        """Whether deltas of that upstream task's logs reach this task."""
-        return self.sharing_depth is None or self.distances.get(of, 0) <= self.sharing_depth
+    def within_depth(self, of: TaskId, channel: ChannelId) -> bool:
+        """Whether all that comes on this input is known here as far as it follows from that task's choices.
+
+        The longest way counts: on it the task's logs may stop short while its records go on.
+        """
+        return self.sharing_depth is None or self.distance(channel, of) <= self.sharing_depth

@@ -20,6 +20,7 @@ from replay.recovery import (
     State,
 )
 from replay.recovery.effects import Effect
+from replay.runtime.doubts import Doubts
 from replay.runtime.effects import perform
 from replay.runtime.gate import Arrival, arrival
 from replay.runtime.main_thread import MainThread
@@ -89,6 +90,7 @@ class Attempt:
         self.body: TaskBody
         setting = Setting.of(engine.graph, task, self._holdings, lambda *_: self.informed)
         self.manager = RecoveryManager(setting, running=running, epoch=checkpoint, observer=self)
+        self.doubts = Doubts(self)
 
     # --- the recovery manager ---
 
@@ -100,6 +102,7 @@ class Attempt:
         for effect in self.manager.handle(event):
             if self.alive:  # an effect may have rolled everything back
                 perform(self, effect)
+        self.doubts.follow(event)
         self.cause = before
 
     def transition(self, before: State, event: Event | None, after: State, effects: tuple[Effect, ...]) -> None:

@@ -151,6 +151,8 @@ class Checkpoints:
     def failed(self, task: TaskId, re: int) -> None:
         """A failure was detected: what is pending can't complete, and the next one waits."""
         self._back_off_until_us = self.engine.scheduler.now_us + BACK_OFF_INTERVALS * self.interval_us
+        for checkpoint in sorted(self._ignored):  # whose barriers may still be under way
+            self._ignore_below(task, checkpoint, re)
         if self._pending is not None:
             self.abort((task,), re)
 
@@ -160,12 +162,17 @@ class Checkpoints:
         if pending is None:
             return
         n = self.engine.event("checkpoint-aborted", re=re, checkpoint=pending.checkpoint)
-        below: set[TaskId] = set()
+        self._ignored[pending.checkpoint] = set()
         for task in because_of:
-            below |= self.engine.graph.all_downstream(task)
-        self._ignored[pending.checkpoint] = below
+            self._ignore_below(task, pending.checkpoint, n)
+
+    def _ignore_below(self, failed: TaskId, checkpoint: int, re: int) -> None:
+        """What is downstream of a failed task can't wait for the barrier that it will bring late."""
+        told = self._ignored[checkpoint]
+        below = self.engine.graph.all_downstream(failed) - told
+        told |= below
         for task in sorted(below):
-            self._tell_to_ignore(task, pending.checkpoint, n)
+            self._tell_to_ignore(task, checkpoint, re)
 
     def _tell_to_ignore(self, task: TaskId, checkpoint: int, re: int | None) -> None:
         attempt = self.engine.current[task]

@@ -82,6 +82,7 @@ def _(effect: AnswerDeterminants, attempt: Attempt) -> None:
         "logs": [list(extent) for extent in effect.logs.extents()],
     }
     n = attempt.event("determinants-returned", re=attempt.cause, **fields)
+    attempt.doubts.relayed(bool(effect.logs))
     attempt.engine.failures.answered_for(attempt, effect.of)
     connection = attempt.inputs[channel.i]
     if connection is None:

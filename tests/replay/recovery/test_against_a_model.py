@@ -247,9 +247,7 @@ def plain(effects: Any) -> list[Any]:
 def test_random_orders_agree_with_the_model(seed: int) -> None:
     rng = random.Random(seed)
     depth, on_lost = rng.choice((None, None, 1, 0)), rng.choice(("rollback", "continue"))
-    one = RecoveryManager(
-        Setting(US, INS, OUTS, sharing_depth=depth, on_lost=on_lost, distances=dict.fromkeys(OTHERS, 1))
-    )
+    one = RecoveryManager(Setting(US, INS, OUTS, sharing_depth=depth, on_lost=on_lost, distance=lambda *_: 1))
     model = Model(depth, on_lost)
     for n in range(120):
         event, before = random_event(rng), one.state

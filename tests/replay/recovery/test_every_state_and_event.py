@@ -59,7 +59,7 @@ class Recorder:
 
 def manager() -> RecoveryManager:
     setting = Setting(
-        US, (IN_0, IN_1), (OUT_0, OUT_1), distances={UP: 1}, holdings=lambda of, epoch: OWN_COPY.since(epoch)
+        US, (IN_0, IN_1), (OUT_0, OUT_1), distance=lambda *_: 1, holdings=lambda of, epoch: OWN_COPY.since(epoch)
     )
     return RecoveryManager(setting, observer=Recorder([]))
 

@@ -241,7 +241,7 @@ def test_one_who_asked_and_is_gone_gets_no_answer_until_its_next_attempt_asks() 
 
 
 def test_a_relay_opened_before_running_completes_there_but_new_requests_are_answered_from_the_log() -> None:
-    one = recovering(inputs=(IN, IN_1), distances={SIDE: 2}, sharing_depth=1)
+    one = recovering(inputs=(IN, IN_1), distance=lambda *_: 2, sharing_depth=1)
     one.handle(RecoveryStarted())
     one.handle(DeterminantsRequested(IN, SIDE, 0))
     one.handle(DeterminantsReturned(OUT, US, "held"))

@@ -1,0 +1,86 @@
+"""Situations in which random worlds once found the engine at fault, each run over many seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from replay.model import Edge, Protocol
+from replay.recovery import Setting
+from replay.runtime.costs import Costs
+from replay.runtime.doubts import CAUSE
+from replay.simulation.plan import Plan
+from replay.simulation.schedule import Aim, Schedule
+from replay.simulation.trial import Verdict, trial_of
+from replay.simulation.workloads import PassingThrough
+
+SEEDS = 24
+
+
+def plan_of(ends: str, schedule: Schedule, *, sizes: dict[str, int] | None = None, **settings: object) -> Plan:
+    """`ends`: vertex>vertex, by hash, in the order of the edges."""
+    edges = tuple(Edge(*pair.split(">"), "hash") for pair in ends.split())  # type: ignore[call-arg]
+    names = list(dict.fromkeys(name for edge in edges for name in (edge.source, edge.target)))
+    names.sort(key=lambda name: (name == "sink", not name.startswith("source")))
+    vertices = tuple(PassingThrough().vertex(Random(1), name, (sizes or {}).get(name, 1)) for name in names)
+    protocol = replace(Protocol("clonos", standby=1, checkpoint_interval_ms=10, buffer_bytes=64), **settings)  # type: ignore[arg-type]
+    return Plan(0, "pass-through", vertices, edges, protocol, 60, 1500.0, Costs(metric_us=10_000_000), 0.8, schedule)
+
+
+def verdicts(plan: Plan) -> Iterator[Verdict]:
+    for seed in range(SEEDS):
+        verdict = trial_of(replace(plan, seed=seed))
+        assert not verdict.faults, f"seed {seed}: {verdict.world.describes}\n{verdict.faults}"
+        yield verdict
+
+
+def events_of(verdict: Verdict) -> bytes:
+    return bytes(verdict.world.members.members["events.ndjson"])
+
+
+def test_a_task_whose_answerer_failed_begins_again_when_the_task_above_failed_too() -> None:
+    blow = (("source.0", 25.0), ("map-1.0", 25.0))
+    aim = Aim("determinants-returned", 0, "self", 0)
+    plan = plan_of("source>map-1 map-1>sink", Schedule((blow,), aims=(aim,)), checkpoint_interval_ms=30)
+    assert any(CAUSE.encode() in events_of(verdict) for verdict in verdicts(plan))
+
+
+def test_on_a_long_way_logs_stop_short_though_a_short_one_brings_them() -> None:
+    """The sink knows of the source what it was sent directly, and not what came through the map at depth 1."""
+    blow = (("source.0", 15.0), ("map-1.0", 15.0))
+    plan = plan_of("source>map-1 source>sink map-1>sink", Schedule((blow,)), sharing_depth=1)
+    assert any(b'"result":"beyond-depth"' in events_of(verdict) for verdict in verdicts(plan))
+
+
+@pytest.mark.parametrize("depth, within", [(1, False), (2, True), (None, True)])
+def test_the_longest_way_to_an_input_decides_what_is_within_the_depth(depth: int | None, within: bool) -> None:
+    world = next(verdicts(plan_of("source>map-1 source>sink map-1>sink", Schedule(), sharing_depth=depth))).world
+    assert world.engine is not None
+    setting = Setting.of(world.engine.graph, world.engine.graph.task("sink.0").id)
+    direct, through = setting.inputs
+    assert setting.within_depth(world.engine.graph.task("source.0").id, direct)
+    assert setting.within_depth(world.engine.graph.task("source.0").id, through) == within
+
+
+def test_barriers_of_an_aborted_checkpoint_are_let_go_below_every_task_that_fails_later() -> None:
+    """Else sinks wait for a barrier of the recovering task, and it for a source that they hold back."""
+    first, later = (("sink.0", 40.5),), (("map-1.0", 44.0),)
+    plan = plan_of(
+        "source>map-1 map-1>sink",
+        Schedule((first, later)),
+        sizes={"map-1": 3, "sink": 2},
+        checkpoint_interval_ms=40,
+        buffer_bytes=24,
+    )
+    slow = replace(plan.costs, credits=1, rtt_us=10_000, loss_notice_us=20, heartbeat_timeout_us=200_000)
+    ignoring = [
+        event
+        for verdict in verdicts(replace(plan, events=160, costs=slow))
+        for event in map(json.loads, events_of(verdict).splitlines())
+        if event["type"] == "checkpoint-ignored"
+    ]
+    assert "sink.1" in {event["task"] for event in ignoring}, "it survived, and waited for map-1.0"
