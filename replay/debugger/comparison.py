@@ -69,7 +69,7 @@ class Comparison:
             record_count,
         ):
             return
-        if taken.buffer.frame.is_event and len(self.shape.inputs) > 1:
+        if taken.is_barrier and len(self.shape.inputs) > 1:
             return  # a barrier waits for no determinant: it may be taken sooner than in the first execution
         if (receipt.epoch, receipt.record_count) == (epoch, record_count) and self._only_interruptions(receipt, offset):
             return

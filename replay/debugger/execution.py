@@ -273,15 +273,11 @@ class Execution:
                 )
 
     def _ahead_of_their_time(self) -> set[int]:
-        """The inputs whose next buffer is an event that was taken after another input's next: a barrier asks no log."""
+        """The inputs whose next buffer is a barrier, taken after another input's next: a barrier asks no log."""
         heads = {i: head for i, takes in enumerate(self.inputs) if (head := takes.head()) is not None}
         open_inputs = [self._place(head) for i, head in heads.items() if i not in self.body.gate.blocked]
         first = min(open_inputs, default=None)
-        return {
-            i
-            for i, head in heads.items()
-            if head.buffer.frame.is_event and first is not None and first < self._place(head)
-        }
+        return {i for i, head in heads.items() if head.is_barrier and first is not None and first < self._place(head)}
 
     def _take_from(self, i: int) -> None:
         taken = self.inputs[i].take()

@@ -23,6 +23,12 @@ class Taken(NamedTuple):
     receipt: ReceiptFrame
     buffer: Placed
 
+    @property
+    def is_barrier(self) -> bool:
+        """The only buffer that is taken without an order determinant; what can't be read is found out elsewhere."""
+        frame = self.buffer.frame
+        return frame.is_event and b'"barrier"' in frame.payload
+
 
 @dataclass(slots=True)
 class _Reader:

@@ -17,10 +17,13 @@ from replay.debugger.state_keys import changes, flat
 from replay.debugger.steps import StepWriter
 from replay.debugger.words import bytes_of, counted, said
 from replay.log.codec import encode
-from replay.log.determinants import Determinant, Order, is_async
-from replay.model import MAIN, ChannelId, Record, Task, thread_of_output
+from replay.log.determinants import Determinant, Order, TimerTrigger, is_async
+from replay.model import MAIN, ChannelId, Record, Task, json_bytes, thread_of_output
 from replay.runtime.operators import Timer
+from replay.runtime.operators.base import EVENT
 from replay.runtime.output import Cut
+from replay.runtime.timers import CLOCK_CALLBACK
+from replay.runtime.watermarks import IDLE, NO_WATERMARK
 
 _SMALL_STATE_KEYS = 512
 _SHOWN_KEY = 40
@@ -46,6 +49,10 @@ class Stepping:
     _numbers: dict[tuple[str, int], int] = field(default_factory=dict)
     _order_written: bool = False
     _last_taken: Taken | None = None
+    _element: int | None = None
+    _by: int | None = None
+    _noted: bool = True
+    _seeded: bool = False
 
     # --- the beginning ---
 
@@ -55,8 +62,10 @@ class Stepping:
         execution.body.observer = self
         execution.body.choices.observer = self
         self._stand()
-        step = self.steps.write("restore", restored, causes=causes)
-        self._note_state(step)
+        self._by = self.steps.write("restore", restored, causes=causes)
+        self._noted = False
+        self._note_state()
+        self._seeded = execution.source.graph.vertex_of(self.shape.id).services.get("random") == "seed"
 
     def _stand(self) -> None:
         if self.execution is not None:
@@ -90,13 +99,13 @@ class Stepping:
         upstream = channel.partition(">")[0]
         what = "an event" if frame.is_event else bytes_of(len(frame.payload))
         event = f" ({frame.payload.decode('utf-8', 'replace')})" if frame.is_event else ""
-        order = None if frame.is_event else self._order_ahead(i)
+        order = None if taken.is_barrier else self._order_ahead(i)
         if order is None:
             says = f"Takes the next buffer of channel {i} ({upstream}): buffer {seq}, {what}{event}."
             asked = (f"step:{self.requested[channel]}",) if channel in self.requested else ()
             causes = (*self.steps.caused_by("restore"), *asked)
         else:
-            says = f"The log says the next buffer came from channel {i} ({upstream}): buffer {seq}, {what}."
+            says = f"The log says the next buffer came from channel {i} ({upstream}): buffer {seq}, {what}{event}."
             causes = (f"step:{order}",)
         self.steps.write(
             "take-buffer",
@@ -125,28 +134,74 @@ class Stepping:
         taken = self._last_taken
         key = _short(record.key)
         origin = "" if taken is None else f" of buffer {taken.buffer.frame.seq}"
-        self.steps.write(
-            "deliver-record",
-            f"Processes record {record_count:,} of the epoch, key {key}{origin}.",
-            causes=self.steps.caused_by("take-buffer") or self.steps.caused_by("restore"),
-            channel=None if taken is None else self.shape.inputs[taken.i],
-            buffer=None if taken is None else taken.buffer.frame.seq,
+        self._deliver(f"Processes record {record_count:,} of the epoch, key {key}{origin}.", taken)
+
+    def taking_watermark(self, i: int, watermark_ms: int, record_count: int) -> None:
+        """A watermark is about to be processed."""
+        self._stand()
+        self.steps.record_count = record_count
+        upstream = self.shape.inputs[i].partition(">")[0]
+        says = {IDLE: f"{upstream} is idle and holds nobody back", NO_WATERMARK: f"{upstream} is there again"}.get(
+            watermark_ms, f"event time has come to {watermark_ms} at {upstream}"
         )
+        self._deliver(f"Processes a watermark as element {record_count:,} of the epoch: {says}.", self._last_taken)
+
+    def _deliver(self, text: str, taken: Taken | None) -> None:
+        self._begin(
+            self.steps.write(
+                "deliver-record",
+                text,
+                causes=self.steps.caused_by("take-buffer") or self.steps.caused_by("restore"),
+                channel=None if taken is None else self.shape.inputs[taken.i],
+                buffer=None if taken is None else taken.buffer.frame.seq,
+            )
+        )
+        self._element = self._by
+
+    def running(self, timer: Timer) -> None:
+        """A timer is about to be given to the operator."""
+        self._note_state()
+        name = f" {timer.name!r}" if timer.name else ""
+        key = f" of key {_short(timer.key)}" if timer.key != "" else ""
+        time = "event time " if timer.time == EVENT else ""
+        cause = () if self._element is None else (f"step:{self._element}",)
+        text = f"Runs the timer{name}{key}, set for {time}{timer.at_ms}."
+        self._begin(self.steps.write("deliver-record", text, causes=cause))
+
+    def watermark_passed(self, watermark_ms: int) -> None:
+        """The timers are done; what follows is the watermark's doing again."""
+        self._note_state()
+        self._begin(self._element)
+
+    def _begin(self, step: int | None) -> None:
+        self._by = step
+        self._noted = False
+
+    def _caused(self) -> tuple[str, ...]:
+        """By whatever the operator was given last."""
+        return () if self._by is None else (f"step:{self._by}",)
+
+    def done(self) -> None:
+        """An asynchronous determinant, or a watermark, and all that followed from it are done."""
+        self._note_state()
 
     def records_done(self) -> None:
-        """A record and all that followed from it are done: what changed in the operator's state?"""
-        if self.execution is None or (self.coarse and self.execution.body.pending_elements):
-            return
-        step = self.steps.last.get("deliver-record")
-        if step is not None:
-            self._note_state(step)
+        """A record and all that followed from it are done."""
+        self._note_state()
 
-    def _note_state(self, step: int) -> None:
-        if self.execution is None:
+    def _note_state(self) -> None:
+        """What changed in the operator's state since it was given the last record, timer or watermark?"""
+        step = self._by
+        if self.execution is None or self._noted or step is None:
             return
+        if self.coarse and self.execution.body.pending_elements:
+            return
+        self._noted = True
         state = flat(self.execution.body.operator.snapshot())
         if not self.shape.inputs:
             state["source.offset"] = str(self.execution.body.source_offset)
+        if self.execution.body.watermark_ms is not None:
+            state["watermark_ms"] = str(self.execution.body.watermark_ms)
         for key, before, after in changes(self._state, state):
             self.steps.changed(step, key, before, after)
         self._state = state
@@ -173,15 +228,21 @@ class Stepping:
         if isinstance(determinant, Order) and determinant.channel < len(self.shape.inputs):
             upstream = f" ({self.shape.inputs[determinant.channel].partition('>')[0]})"
         kind = "fire-async" if is_async(determinant) else "take-determinant"
-        return self.steps.write(
+        says = said(determinant, seeded=self._seeded)
+        step = self.steps.write(
             kind,
-            f"The log says that {said(determinant)}{upstream}: determinant {number:,} of epoch {epoch}.",
+            f"The log says that {says}{upstream}: determinant {number:,} of epoch {epoch}.",
             actor=thread,
             causes=causes,
             log=thread,
             log_offset=offset,
             size=len(encode(determinant)),
         )
+        if isinstance(determinant, TimerTrigger):
+            self._begin(step)
+            self._element = step
+            self._noted = determinant.callback == CLOCK_CALLBACK
+        return step
 
     def appended(self, determinant: Determinant, epoch: int) -> None:
         """A determinant was appended to the main log (again)."""
@@ -200,19 +261,8 @@ class Stepping:
 
     def firing(self, determinant: Determinant) -> None:
         """An asynchronous determinant is about to be executed; the step is written when it is taken from the log."""
+        self._note_state()
         self._stand()
-
-    def taking_watermark(self, i: int, watermark_ms: int, record_count: int) -> None:
-        pass
-
-    def running(self, timer: Timer) -> None:
-        pass
-
-    def done(self) -> None:
-        pass
-
-    def forwarding(self, k: int, event: dict[str, Any]) -> None:
-        pass
 
     # --- outputs ---
 
@@ -223,7 +273,19 @@ class Stepping:
             "write-record",
             f"Writes a record with key {_short(record.key)} to output {k} ({channel.partition('>')[2]}): "
             f"{bytes_of(len(data))}.",
-            causes=self.steps.caused_by("deliver-record"),
+            causes=self._caused(),
+            channel=channel,
+            size=len(data),
+        )
+
+    def forwarding(self, k: int, event: Mapping[str, Any]) -> None:
+        """A watermark is about to be written to an output."""
+        channel = self.shape.outputs[k].channel
+        data = json_bytes(event)
+        self.steps.write(
+            "write-record",
+            f"Writes a watermark to output {k} ({channel.partition('>')[2]}): {data.decode()}.",
+            causes=self._caused(),
             channel=channel,
             size=len(data),
         )
@@ -234,7 +296,7 @@ class Stepping:
         self.steps.write(
             "write-record",
             f"Gives a record with key {_short(record.key)} to the outside world.",
-            causes=self.steps.caused_by("deliver-record"),
+            causes=self._caused(),
         )
 
     def cut(self, k: int, cut: Cut, named: Built | None) -> None:

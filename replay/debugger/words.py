@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from replay.errors import printable
 from replay.log.determinants import (
     BufferBuilt,
     Determinant,
@@ -14,7 +15,10 @@ from replay.log.determinants import (
     TimerTrigger,
     Timestamp,
 )
-from replay.model import MAIN, Thread
+from replay.model import MAIN, Thread, json_bytes
+from replay.services.external import call_fields
+
+_SHOWN = 80
 
 
 def bytes_of(size: int) -> str:
@@ -39,17 +43,20 @@ def listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def said(determinant: Determinant) -> str:
-    """What a determinant says, as the rest of a sentence that begins with `The log says that`."""
+def said(determinant: Determinant, *, seeded: bool = False) -> str:
+    """What a determinant says, as the rest of a sentence that begins with `The log says that`.
+
+    `seeded`: the task's random numbers follow from a seed an epoch.
+    """
     match determinant:
         case Order(channel):
             return f"the next buffer came from channel {channel}"
         case Timestamp(value):
             return f"the clock read {value}"
         case Rng(value):
-            return f"the random generator gave {value}"
+            return f"the random generator {'was seeded with' if seeded else 'gave'} {value}"
         case Serializable():
-            return f"an external call gave {bytes_of(len(determinant.content))}"
+            return _said_of_call(determinant)
         case TimerTrigger(count, timestamp, callback):
             return f"the timer {callback} set for {timestamp} fired at record {count}"
         case SourceCheckpoint(count, checkpoint):
@@ -60,3 +67,21 @@ def said(determinant: Determinant) -> str:
             return f"a buffer of {bytes_of(size)} was cut"
         case Take(channel, first, records):
             return f"{counted(records, 'record')} from offset {first} of input {channel} came next"
+
+
+def _said_of_call(logged: Serializable) -> str:
+    """The name and the answer of a call, where they can be read."""
+    fields = call_fields(logged)
+    if fields is None:
+        return f"an external call gave {bytes_of(len(logged.content))}"
+    name = shortened(fields.get("name") or fields.get("call"))
+    effect = ", which changes something there," if fields.get("effect") == "write" else ""
+    raised = fields.get("raised")
+    if isinstance(raised, dict):
+        return f"the call {name}{effect} raised {shortened(raised.get('type'))}: {shortened(raised.get('message'))}"
+    return f"the call {name}{effect} gave {shortened(json_bytes(fields.get('value')).decode())}"
+
+
+def shortened(value: object) -> str:
+    """A value from a recording, fit for a sentence."""
+    return printable(str(value), _SHOWN)

@@ -44,6 +44,9 @@ class BodyObserver(Protocol):
     def running(self, timer: Timer) -> None:
         """The operator is about to be given a timer that is due."""
 
+    def watermark_passed(self, watermark_ms: int) -> None:
+        """The timers up to a watermark have run; the operator is about to be told of it."""
+
     def done(self) -> None:
         """A watermark, or an asynchronous determinant, was executed, with all that followed from it."""
 

@@ -292,6 +292,8 @@ class TaskBody:
     def run_watermark(self, watermark_ms: int) -> None:
         """The operator is told that event time has come so far."""
         self._lineage = None
+        if self.observer is not None:
+            self.observer.watermark_passed(watermark_ms)
         self.operator.on_watermark(watermark_ms, self)
 
     def fire_timer(self, callback: str) -> None:

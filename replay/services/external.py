@@ -36,7 +36,7 @@ class ExternalCalls:
         logged = self._choices.sync(
             Serializable, lambda: self._asked(call, request, effect), lambda one: _unlike(one, call, effect)
         )
-        return _answer(_fields(logged) or {})
+        return _answer(call_fields(logged) or {})
 
     def _asked(self, call: str, request: Any, effect: str) -> Serializable:
         fields: dict[str, Any] = {"call": "external", "name": call, "effect": effect}
@@ -53,8 +53,8 @@ def _answer(fields: dict[str, Any]) -> Any:
     return fields["value"]
 
 
-def _fields(logged: Serializable) -> dict[str, Any] | None:
-    """The object of a call; None where it is something else."""
+def call_fields(logged: Serializable) -> dict[str, Any] | None:
+    """What was logged of a call; None where it is something else."""
     if logged.content_type != _CALL:
         return None
     try:
@@ -65,7 +65,7 @@ def _fields(logged: Serializable) -> dict[str, Any] | None:
 
 
 def _unlike(logged: Serializable, call: str, effect: str) -> str | None:
-    fields = _fields(logged)
+    fields = call_fields(logged)
     asked = f"the external call {call!r} with effect {effect}"
     if fields is None or (fields.get("call"), fields.get("name"), fields.get("effect")) != ("external", call, effect):
         return asked

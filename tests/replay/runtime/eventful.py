@@ -17,6 +17,7 @@ from replay.runtime.kills import Blow
 from replay.runtime.operators import Context, ExternalFault, Operator, Timer, merged_lineage
 from replay.runtime.partition_log import SteadyPartition
 from replay.runtime.recorder import MemoryMembers
+from tests.replay.debugger.worlds import MemoryMembers as Recorded
 
 
 class Source(Operator):
@@ -177,8 +178,10 @@ COSTS = Costs(
 )
 
 
-def engine_of(one: Manifest, *, seed: int, blows: Sequence[Blow] = (), records: int = 120) -> Engine:
-    """Ready to run; its recording is in `recording_of`."""
+def engine_of(
+    one: Manifest, *, seed: int, blows: Sequence[Blow] = (), records: int = 120
+) -> tuple[Engine, MemoryMembers]:
+    """Ready to run, and where it is recorded."""
     graph = Graph(one)
     partitions = {task.id: SteadyPartition(records, 1200.0, record_at) for task in graph.tasks if not task.inputs}
     run = Run(
@@ -191,4 +194,12 @@ def engine_of(one: Manifest, *, seed: int, blows: Sequence[Blow] = (), records: 
         jitter=0.8,
         blows=blows,
     )
-    return Engine(run, MemoryMembers())
+    members = MemoryMembers()
+    return Engine(run, members), members
+
+
+def recording_of(engine: Engine, members: MemoryMembers) -> Recorded:
+    """Runs it to its end."""
+    engine.run()
+    members.append("job.json", engine.graph.manifest.to_bytes())
+    return Recorded({name: bytes(data) for name, data in members.members.items()})
