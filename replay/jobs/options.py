@@ -69,9 +69,7 @@ class RecordOptions:
         },
     )
     standby: int = number(1, 0, 8, "standby tasks per task")
-    spill: str = word(
-        "memory", ("memory",), "where the in-flight log is kept", later=("eager", "availability", "oldest")
-    )
+    spill: str = word("memory", ("memory", "eager", "availability", "oldest"), "where the in-flight log is kept")
     sink: str = word(
         "plain", ("plain",), "what the sink promises", later=("transactional", "idempotent", "determinant")
     )
@@ -108,6 +106,18 @@ class RecordOptions:
     determinant_pool_mib: float = measure(
         16.0, 0.01, 1 << 20, "a task's memory for determinants, its own and those it holds", metavar="MIB"
     )
+    in_flight_pool: int | None = number(
+        None, 1, 1 << 30, "buffers that a task keeps in memory for receivers that fail", metavar="BUFFERS"
+    )
+    spill_interval_ms: float = measure(
+        50.0, 0.1, LONGEST_MS, "how often --spill availability looks at that pool", metavar="MS"
+    )
+    spill_threshold: float = measure(
+        0.4, 0, 0.99, "the share of free buffers at which --spill availability and oldest write", metavar="SHARE"
+    )
+    prefetch: int = number(10, 0, 1 << 20, "buffers that a replay reads ahead from disk", metavar="BUFFERS")
+    disk_mib_s: float = measure(500.0, 0.001, 1e9, "of a task's disk", metavar="MIB")
+    flush_ms: float = measure(20.0, 0, LONGEST_MS, "after what time a buffer leaves that is not full", metavar="MS")
     heartbeat_timeout_ms: int = number(500, 1, LONGEST_MS, "after what silence a host counts as failed")
 
     def __post_init__(self) -> None:

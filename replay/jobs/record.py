@@ -92,6 +92,8 @@ def costs_of(options: RecordOptions) -> Costs:
     """What the options say that things cost."""
     return Costs(
         record_us=options.record_cost_us,
+        flush_us=round(options.flush_ms * 1000),
+        disk_bytes_per_s=max(1, round(options.disk_mib_s * (1 << 20))),
         rtt_us=round(options.rtt_ms * 1000),
         bandwidth_bytes_per_s=max(1, round(options.bandwidth_mib_s * (1 << 20))),
         heartbeat_timeout_us=options.heartbeat_timeout_ms * 1000,
@@ -100,7 +102,13 @@ def costs_of(options: RecordOptions) -> Costs:
 
 def memory_of(options: RecordOptions) -> Memory:
     """What the options say that a task's logs may take."""
-    return Memory(determinant_pool_bytes=round(options.determinant_pool_mib * (1 << 20)))
+    return Memory(
+        determinant_pool_bytes=round(options.determinant_pool_mib * (1 << 20)),
+        in_flight_buffers=options.in_flight_pool,
+        spill_interval_us=round(options.spill_interval_ms * 1000),
+        spill_threshold=options.spill_threshold,
+        prefetch_buffers=options.prefetch,
+    )
 
 
 def _blow(manifest: Manifest, text: str) -> Blow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from replay.runtime.engine import Engine
+from replay.runtime.log_totals import LogTotals
 
 
 def summary_of(engine: Engine) -> dict[str, Any]:
@@ -21,10 +22,27 @@ def summary_of(engine: Engine) -> dict[str, Any]:
         "delta_bytes": totals.delta_bytes,
         "piggyback_percent": round(100 * totals.delta_bytes / payload, 2) if payload else 0.0,
         "determinant_bytes": engine.recorder.sizes.get("det", 0),
+        "logs": _logs(totals.logs),
         "bundle_bytes": sum(engine.recorder.sizes.values()),
         "failures": [_failure(engine, one.number) for one in engine.failures.all],
         "attempts": sum(attempt.number + 1 for attempt in engine.current.values()),
         "kills_not_made": [f"{kill.task}:{kill.state}" for kill in engine.failures.kills.not_made],
+    }
+
+
+def _logs(logs: LogTotals) -> dict[str, Any]:
+    return {
+        "determinants": logs.determinants,
+        "determinant_bytes": logs.determinant_bytes,
+        "determinant_pool_bytes": logs.determinant_pool_bytes,
+        "in_flight_buffers": logs.in_flight_buffers,
+        "prefetch_buffers": logs.prefetch_buffers,
+        "spilled_buffers": logs.spilled_buffers,
+        "spilled_bytes": logs.spilled_bytes,
+        "reloaded_buffers": logs.reloaded_buffers,
+        "reloaded_bytes": logs.reloaded_bytes,
+        "stalls": logs.stalls,
+        "stalled_ms": logs.stalled_us // 1000,
     }
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from replay.bundle.frames import ReceiptFrame
 from replay.log.causal_log import CausalLog
 from replay.log.deltas import decode_message
-from replay.log.in_flight import InFlightLog
 from replay.model import ChannelId, Record, TaskId, json_bytes, thread_of_output
 from replay.recovery import (
     Copy,
@@ -23,6 +22,7 @@ from replay.recovery.effects import Effect
 from replay.runtime.doubts import Doubts
 from replay.runtime.effects import perform
 from replay.runtime.gate import Arrival, arrival
+from replay.runtime.in_flight import InFlight
 from replay.runtime.main_thread import MainThread
 from replay.runtime.network import Connection
 from replay.runtime.output import Cut
@@ -78,7 +78,7 @@ class Attempt:
             pool_bytes=memory.determinant_pool_bytes,
             segment_bytes=memory.determinant_segment_bytes,
         )
-        self.in_flight: InFlightLog[Cut] = InFlightLog()
+        self.in_flight = InFlight(self)
         self.inputs: list[Connection | None] = [None for _ in self.shape.inputs]
         self.outputs = tuple(OutputThread(self, k, one.channel) for k, one in enumerate(self.shape.outputs))
         self.main = MainThread(self)
@@ -157,6 +157,9 @@ class Attempt:
 
     def archive(self) -> None:
         """Records what is known only now: its logs to their ends, and what it received and never took."""
+        if not self.in_flight.closed:
+            self.in_flight.close()
+            self.engine.totals.logs.attempt_over(self.causal)
         if self.engine.logging:
             self.recorder.logs(self.causal.own)
         for i, untaken in self._untaken():

@@ -54,6 +54,11 @@ class Checkpoints:
         """Whether the last checkpoint has completed and everyone was told."""
         return self.finished and not self._notices
 
+    def may_cover(self, epoch: int, upto: int) -> bool:
+        """Whether an epoch is covered by a checkpoint that has completed, or by a pending one up to `upto`."""
+        pending = self._pending
+        return self.completed > epoch or (pending is not None and epoch < pending.checkpoint <= upto)
+
     # --- triggering ---
 
     def _tick(self) -> None:

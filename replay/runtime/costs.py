@@ -27,6 +27,8 @@ class Costs:
     deploy_us: int = 250_000
     metric_us: int = 1_000_000
     timer_late_us: int = 200
+    disk_bytes_per_s: int = 500 << 20
+    disk_seek_us: int = 100
     credits: int = 8
     batch_records: int = 32
 
@@ -37,6 +39,10 @@ class Costs:
     def download_us(self, size: int) -> float:
         """How long it takes to load it."""
         return self.restore_us + size * 1e6 / self.download_bytes_per_s
+
+    def disk_us(self, size: int, *, seeks: bool) -> float:
+        """How long a task's disk takes to write or read that many bytes."""
+        return (self.disk_seek_us if seeks else 0) + size * 1e6 / self.disk_bytes_per_s
 
     def wire_us(self, size: int) -> float:
         """How long that many bytes are under way, one way."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from replay.log.deltas import LogIds
+from replay.log.spill_files import SpillFiles
 from replay.model import Graph, Manifest, Record, TaskId, Vertex
 from replay.recovery import Logs
 from replay.runtime.attempt import Attempt
@@ -17,6 +18,7 @@ from replay.runtime.externals import External, Externals
 from replay.runtime.failures import Failures
 from replay.runtime.kills import Blow, KillIn
 from replay.runtime.links import Links
+from replay.runtime.log_totals import LogTotals
 from replay.runtime.memory import Memory
 from replay.runtime.metrics import Metrics
 from replay.runtime.operators import Operator
@@ -51,6 +53,7 @@ class Totals:
     payload_bytes: int = 0
     delta_bytes: int = 0
     records_written: int = 0
+    logs: LogTotals = field(default_factory=LogTotals)
     returned: list[tuple[TaskId, int, Logs]] = field(default_factory=list)
 
 
@@ -74,6 +77,7 @@ class Engine:
         self.scheduler = Scheduler(run.seed, run.jitter)
         self.recorder = Recorder(members)
         self.totals = Totals()
+        self.spill_files = SpillFiles()
         self.externals = Externals(run.seed, run.externals)
         self._serials = 0
         self.on_returned: Callable[[Attempt, Logs], None] | None = None
@@ -100,9 +104,12 @@ class Engine:
         self.metrics.start()
         if progress is not None:
             self._report(progress)
-        self.scheduler.run(lambda: self.checkpoints.done, self._horizon_us)
-        for attempt in self.current.values():
-            attempt.archive()
+        try:
+            self.scheduler.run(lambda: self.checkpoints.done, self._horizon_us)
+            for attempt in self.current.values():
+                attempt.archive()
+        finally:
+            self.spill_files.close()
         return self.totals
 
     def begin(self, checkpoint: int) -> None:

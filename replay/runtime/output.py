@@ -77,6 +77,11 @@ class OutputWriter:
         return bool(self._stretches) and self._stretches[0].is_event
 
     @property
+    def head_epoch(self) -> int:
+        """The epoch of what is cut next, or of what will be written next where there is nothing."""
+        return self._stretches[0].epoch if self._stretches else self.epoch
+
+    @property
     def head_is_closed(self) -> bool:
         """Whether nothing can be added any more to what is cut next."""
         return len(self._stretches) > 1 or self.head_is_event

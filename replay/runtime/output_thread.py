@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from replay.bundle.frames import FROM_IN_FLIGHT, HELD_BACK, IS_EVENT, BufferFrame, SendingFrame
@@ -13,6 +12,7 @@ from replay.log.deltas import encode_deltas
 from replay.log.determinants import BufferBuilt
 from replay.model import ChannelId
 from replay.recovery import Copy, OutputRebuilt
+from replay.runtime.in_flight import InFlightReplay
 from replay.runtime.network import Connection
 from replay.runtime.output import Cut
 from replay.services import Divergence
@@ -30,7 +30,7 @@ class OutputThread:
         self.channel = channel
         self.connection: Connection | None = None
         self._rebuild: deque[BufferBuilt] = deque()
-        self._replay: Iterator[Cut] | None = None
+        self._replay: InFlightReplay | None = None
         self._serving = False
         self._sendings: dict[int, int] = {}
         self._due_us: int | None = None
@@ -58,13 +58,13 @@ class OutputThread:
         if not attempt.executing:
             return None
         if self._rebuild:
-            return costs.cut_us if self._can_rebuild() else None
+            return costs.cut_us if self._can_rebuild() and self._has_room() else None
         writer = attempt.body.writers[self.k]
         if self._replay is not None:
-            if self._can_send() or writer.available_bytes >= attempt.engine.buffer_bytes:
+            if self._can_send() and (self._replay.ended or self._replay.ready() is not None):
                 return costs.cut_us
-            return None
-        if not writer.available_bytes or (self._serving and not self._can_send()):
+            return costs.cut_us if self._can_fill() else None
+        if not writer.available_bytes or (self._serving and not self._can_send()) or not self._has_room():
             return None
         full = writer.head_is_event or writer.available_bytes >= attempt.engine.buffer_bytes
         return costs.cut_us if full else costs.flush_us
@@ -72,17 +72,22 @@ class OutputThread:
     def _can_send(self) -> bool:
         return self._serving and self.connection is not None and self.connection.has_credit
 
+    def _has_room(self) -> bool:
+        """Whether the in-flight log has room for what is cut next; only buffers of records need any."""
+        return self.attempt.body.writers[self.k].head_is_event or self.attempt.in_flight.has_room()
+
+    def _can_fill(self) -> bool:
+        """Whether a full buffer can be cut while older ones are sent again."""
+        full = self.attempt.body.writers[self.k].available_bytes >= self.attempt.engine.buffer_bytes
+        return full and self._has_room()
+
     @property
     def holds_back_main(self) -> bool:
-        """Back-pressure: the receiver takes nothing, and the stream is long enough."""
+        """Back-pressure: the stream is long enough, and the receiver takes nothing, or no buffer is free."""
         attempt = self.attempt
-        limit = 4 * attempt.engine.buffer_bytes
-        return (
-            self._serving
-            and self._replay is None
-            and not self._can_send()
-            and attempt.body.writers[self.k].queued_bytes > limit
-        )
+        if attempt.body.writers[self.k].queued_bytes <= 4 * attempt.engine.buffer_bytes:
+            return False
+        return (self._serving and self._replay is None and not self._can_send()) or not self._has_room()
 
     def _act(self, token: int) -> None:
         if token != self._token or not self.attempt.executing:
@@ -94,7 +99,7 @@ class OutputThread:
             self._replay_next()
         elif self._serving:
             self._pull_and_send()
-        elif self.attempt.body.writers[self.k].available_bytes:
+        elif self.attempt.body.writers[self.k].available_bytes and self._has_room():
             self._cut()
         self.wake()
         self.attempt.main.wake()
@@ -128,7 +133,7 @@ class OutputThread:
         return writer.can_cut(size)
 
     def _rebuild_next(self) -> None:
-        if not self._can_rebuild():
+        if not self._can_rebuild() or not self._has_room():
             return
         self._cut(self._rebuild.popleft().buffer_bytes, held_back=True)
         if not self._rebuild:
@@ -147,25 +152,27 @@ class OutputThread:
         main_offset = attempt.causal.main.length_of(main_epoch)
         cut = attempt.body.cut(self.k, size)
         if engine.in_flight:
-            attempt.in_flight.append(self.channel, cut.epoch, cut)
+            attempt.in_flight.keep(self.channel, cut)
         flags = (IS_EVENT if cut.is_event else 0) | (HELD_BACK if held_back else 0)
         frame = BufferFrame(cut.seq, engine.scheduler.now_us, flags, cut.epoch, main_epoch, main_offset, cut.payload)
         attempt.recorder.buffer(self.k, frame)
         return cut
 
     def _pull_and_send(self) -> None:
-        if self._can_send() and self.attempt.body.writers[self.k].available_bytes:
+        if self._can_send() and self.attempt.body.writers[self.k].available_bytes and self._has_room():
             self._send(self._cut(), flags=0)
 
     def _replay_next(self) -> None:
-        if self.attempt.body.writers[self.k].available_bytes >= self.attempt.engine.buffer_bytes:
+        if self._can_fill():
             self._cut()
         if not self._can_send() or self._replay is None:
             return
-        following = next(self._replay, None)
-        if following is None:
+        if self._replay.ended:
             self._replay = None
-        else:
+            return
+        following = self._replay.ready()
+        if following is not None:
+            self._replay.advance()
             self._send(following, flags=FROM_IN_FLIGHT)
 
     def _send(self, cut: Cut, *, flags: int) -> None:
@@ -187,6 +194,10 @@ class OutputThread:
         )
 
     # --- the other end ---
+
+    def replays(self, replay: InFlightReplay) -> bool:
+        """Whether that replay is still the one that is sent from."""
+        return self._replay is replay
 
     def connected(self, connection: Connection) -> None:
         """The receiver is there (again); nothing is sent before it says from where."""
@@ -214,7 +225,7 @@ class OutputThread:
         check(skip <= kept, f"{self.channel}: {skip} buffers are to be skipped, {kept} are there since epoch {epoch}")
         attempt.causal.register_consumer(self.channel, epoch)
         self._serving = True
-        self._replay = attempt.in_flight.replay(self.channel, epoch, skip)
+        self._replay = attempt.in_flight.replay(self, epoch, skip)
         self.wake()
 
     def serve_live(self, epoch: int) -> None:

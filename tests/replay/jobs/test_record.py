@@ -73,6 +73,38 @@ def test_both_layouts_of_deltas_bring_the_same_to_the_same_sinks(tmp_path: Path)
     assert deltas[0] != deltas[1]
 
 
+@pytest.mark.parametrize("layout", ["flat", "grouping"])
+@pytest.mark.parametrize("spill", ["memory", "eager", "availability", "oldest"])
+def test_under_every_policy_and_layout_failures_leave_the_same_in_the_sinks(
+    tmp_path: Path, spill: str, layout: str
+) -> None:
+    out = tmp_path / "out"
+    pool = None if spill == "memory" else 8
+    kills = ("map-1.0@150+map-2.1@151", "source.1@330", "map-2.0@700")
+    summary = recorded(
+        out,
+        spill=spill,
+        delta_layout=layout,
+        in_flight_pool=pool,
+        depth=4,
+        kills=kills,
+        buffer_bytes=512,
+        disk_mib_s=4.0,
+    )
+    assert complaints_about(out, sharing_depth=None) == []
+    assert len(summary["failures"]) == 4
+    assert len(written(out)) == 2000 and set(written(out).values()) == {1}
+    assert json.loads((out / "job.json").read_text())["protocol"]["spill"] == spill
+    assert (summary["logs"]["spilled_bytes"] > 0) == (spill != "memory")
+    assert (summary["logs"]["reloaded_bytes"] > 0) == (spill != "memory")
+
+
+def test_a_spilling_recording_is_the_same_again(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        recorded(tmp_path / name, spill="availability", in_flight_pool=8, buffer_bytes=512, kills=("map-1.0@310",))
+    assert members(tmp_path / "a") == members(tmp_path / "b")
+
+
 def test_a_job_with_more_determinants_than_its_pool_holds_ends_with_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(PoolExhausted, match=r"the determinant pool of \S+ is full: .* timestamp determinants"):
         recorded(tmp_path / "out", determinant_pool_mib=0.05, checkpoint_interval_ms=5000)
@@ -149,11 +181,13 @@ def test_the_suffix_names_the_container(tmp_path: Path, suffix: str) -> None:
         ({"protocol": "pessimistic"}, "--protocol pessimistic isn't built in yet"),
         ({"protocol": "magic"}, "unknown"),
         ({"sink": "transactional"}, "--sink transactional isn't built in yet"),
-        ({"spill": "eager"}, "--spill eager isn't built in yet"),
         ({"time": "ingestion"}, "--time ingestion isn't built in yet"),
         ({"time": "event"}, "pass-through doesn't run on event time"),
         ({"record_bytes": 200}, "--record-bytes means nothing to pass-through"),
         ({"job": "nexmark-q1", "depth": 2}, "nexmark-q1 has 3 vertices in a row"),
+        ({"spill": "never"}, "--spill is 'never', which is unknown"),
+        ({"in_flight_pool": 0}, "--in-flight-pool is 0"),
+        ({"spill_threshold": 1.0}, "--spill-threshold is 1.0"),
         ({"on_lost": "continue"}, "--on-lost continue isn't built in yet"),
         ({"delta_layout": "nested"}, "--delta-layout is 'nested', which is unknown"),
         ({"determinant_pool_mib": 0.0}, "--determinant-pool-mib is 0.0"),
