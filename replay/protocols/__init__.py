@@ -2,8 +2,9 @@
 
 from replay.protocols.clonos import Clonos
 from replay.protocols.coordinated import Coordinated
+from replay.protocols.gaps import Gaps
 from replay.runtime.protocol import FaultTolerance
 
-PROTOCOLS: dict[str, type[FaultTolerance]] = {one.name: one for one in (Clonos, Coordinated)}
+PROTOCOLS: dict[str, type[FaultTolerance]] = {one.name: one for one in (Clonos, Gaps, Coordinated)}
 
-__all__ = ["PROTOCOLS", "Clonos", "Coordinated"]
+__all__ = ["PROTOCOLS", "Clonos", "Coordinated", "Gaps"]

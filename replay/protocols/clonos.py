@@ -5,10 +5,11 @@ from __future__ import annotations
 from replay.runtime.attempt import Attempt
 from replay.runtime.engine import Engine
 from replay.runtime.failures import Failure
+from replay.runtime.protocol import FaultTolerance
 from replay.runtime.rollback import roll_back
 
 
-class Clonos:
+class Clonos(FaultTolerance):
     """Local recovery by determinants, as far as anyone holds them."""
 
     name = "clonos"

@@ -10,10 +10,11 @@ from replay.errors import InvariantError
 from replay.runtime.attempt import Attempt
 from replay.runtime.engine import Engine
 from replay.runtime.failures import Failure
+from replay.runtime.protocol import FaultTolerance
 from replay.runtime.rollback import roll_back
 
 
-class Coordinated:
+class Coordinated(FaultTolerance):
     """The whole graph is cancelled, deployed and restored together."""
 
     name = "coordinated"

@@ -138,6 +138,7 @@ class Attempt:
             main_logs={one.epoch: one.data for one in copies if one.log.thread == "main"},
         )
         self.executing = True
+        engine.protocol.executing(self)
         self._open_epoch(self.checkpoint)
         for i, early in self._early:
             self.body.gate.offer(i, early)
@@ -151,6 +152,8 @@ class Attempt:
 
     def end(self) -> None:
         """The attempt is over: it failed, or is rolled back. What it knew is recorded and forgotten."""
+        if self.executing:
+            self.engine.protocol.ended(self)
         self.alive = False
         self.executing = False
         self.archive()

@@ -68,6 +68,8 @@ class Checkpoints:
         engine.scheduler.after(self.interval_us, self._tick)
         if self._pending is not None or engine.scheduler.now_us < self._back_off_until_us:
             return
+        if not engine.protocol.may_checkpoint(engine):
+            return
         exhausted = engine.all_exhausted()
         if exhausted and self._idle:
             return  # nothing happened since the last one: only kills are awaited
@@ -172,9 +174,11 @@ class Checkpoints:
             self._ignore_below(task, pending.checkpoint, n)
 
     def _ignore_below(self, failed: TaskId, checkpoint: int, re: int) -> None:
-        """What is downstream of a failed task can't wait for the barrier that it will bring late."""
+        """What is downstream of a failed task can't wait for the barrier that it will bring late, or never."""
         told = self._ignored[checkpoint]
         below = self.engine.graph.all_downstream(failed) - told
+        if not self.engine.in_flight:  # nobody sends it the barriers again that came while it was away
+            below |= {failed}
         told |= below
         for task in sorted(below):
             self._tell_to_ignore(task, checkpoint, re)

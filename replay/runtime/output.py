@@ -86,6 +86,13 @@ class OutputWriter:
         """Whether nothing can be added any more to what is cut next."""
         return len(self._stretches) > 1 or self.head_is_event
 
+    def ahead(self, size: int) -> bytes:
+        """The next bytes of what is cut next, left where they are."""
+        if not self._stretches:
+            return b""
+        head = self._stretches[0]
+        return bytes(head.data[head.start : head.start + size])
+
     def can_cut(self, size: int) -> bool:
         """Whether a buffer of exactly this size can be cut now; False also where it never will be."""
         head = self._stretches[0] if self._stretches else None

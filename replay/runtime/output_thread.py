@@ -15,6 +15,7 @@ from replay.recovery import Copy, OutputRebuilt
 from replay.runtime.in_flight import InFlightReplay
 from replay.runtime.network import Connection
 from replay.runtime.output import Cut
+from replay.runtime.records import RecordEdges
 from replay.services import Divergence
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class OutputThread:
         self._sendings: dict[int, int] = {}
         self._due_us: int | None = None
         self._token = 0
+        # Only where a receiver may come in midway does anybody need to know where records end.
+        self._edges = None if attempt.engine.in_flight else RecordEdges()
 
     # --- when it acts ---
 
@@ -64,7 +67,9 @@ class OutputThread:
             if self._can_send() and (self._replay.ended or self._replay.ready() is not None):
                 return costs.cut_us
             return costs.cut_us if self._can_fill() else None
-        if not writer.available_bytes or (self._serving and not self._can_send()) or not self._has_room():
+        if not writer.available_bytes or not self._has_room():
+            return None
+        if (self._serving and not self._can_send()) or self._awaited:
             return None
         full = writer.head_is_event or writer.available_bytes >= attempt.engine.buffer_bytes
         return costs.cut_us if full else costs.flush_us
@@ -80,6 +85,11 @@ class OutputThread:
         """Whether a full buffer can be cut while older ones are sent again."""
         full = self.attempt.body.writers[self.k].available_bytes >= self.attempt.engine.buffer_bytes
         return full and self._has_room()
+
+    @property
+    def _awaited(self) -> bool:
+        """Whether the receiver is about to say from where: what nobody keeps is not cut before."""
+        return not self.attempt.engine.in_flight and not self._serving and self.connection is not None
 
     @property
     def holds_back_main(self) -> bool:
@@ -99,7 +109,7 @@ class OutputThread:
             self._replay_next()
         elif self._serving:
             self._pull_and_send()
-        elif self.attempt.body.writers[self.k].available_bytes and self._has_room():
+        elif self.attempt.body.writers[self.k].available_bytes and self._has_room() and not self._awaited:
             self._cut()
         self.wake()
         self.attempt.main.wake()
@@ -153,6 +163,8 @@ class OutputThread:
         cut = attempt.body.cut(self.k, size)
         if engine.in_flight:
             attempt.in_flight.keep(self.channel, cut)
+        elif self._edges is not None and not cut.is_event:
+            self._edges.feed(cut.payload)
         flags = (IS_EVENT if cut.is_event else 0) | (HELD_BACK if held_back else 0)
         frame = BufferFrame(cut.seq, engine.scheduler.now_us, flags, cut.epoch, main_epoch, main_offset, cut.payload)
         attempt.recorder.buffer(self.k, frame)
@@ -218,6 +230,11 @@ class OutputThread:
         if self.connection is None:
             return  # it went away since; its next attempt will ask itself
         attempt = self.attempt
+        if self._edges is not None:
+            self._skip_to_next_record(self._edges)
+            self._serving = True
+            self.wake()
+            return
         if attempt.engine.sharing_depth == 0 and self.connection.receiver.serial < attempt.serial:
             # Without determinants the epochs of a survivor aren't this attempt's: it is given all, and repeats some.
             epoch = min(epoch, attempt.checkpoint)
@@ -227,6 +244,16 @@ class OutputThread:
         self._serving = True
         self._replay = attempt.in_flight.replay(self, epoch, skip)
         self.wake()
+
+    def _skip_to_next_record(self, edges: RecordEdges) -> None:
+        """The receiver comes in midway: what is left of a record whose beginning it never got is cut, and not sent."""
+        if left := edges.left(self.attempt.body.writers[self.k].ahead(8)):
+            self._cut(left)
+
+    @property
+    def serving(self) -> bool:
+        """Whether what is cut goes to a receiver that said from where."""
+        return self._serving and self.connection is not None
 
     def serve_live(self, epoch: int) -> None:
         """A channel that begins with this execution: nothing is in the in-flight log yet."""

@@ -32,5 +32,17 @@ class FaultTolerance(Protocol):
     def failed(self, engine: Engine, failure: Failure, re: int) -> None:
         """A failure was detected; `re` is the event that tells so."""
 
+    def may_checkpoint(self, engine: Engine) -> bool:
+        """Whether a checkpoint can be triggered now, as far as the protocol knows."""
+        return True
+
+    def executing(self, attempt: Attempt) -> None:
+        """An attempt has its state, and has processed nothing yet."""
+        return
+
+    def ended(self, attempt: Attempt) -> None:
+        """An attempt that executed failed, or is rolled back."""
+        return
+
     def escalated(self, engine: Engine, attempt: Attempt, failure: int, why: str, re: int) -> None:
         """A recovery asks for determinants that nobody can rule out to be needed, and nobody can return."""

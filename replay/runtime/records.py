@@ -14,6 +14,40 @@ _REMEDY = "A buffer before it is damaged or missing"
 record_bytes = Record.to_bytes
 
 
+class RecordEdges:
+    """Follows a stream that is cut anywhere, to know how much of the record that was cut last is still to come."""
+
+    __slots__ = ("_left", "_length")
+
+    def __init__(self) -> None:
+        self._left = 0
+        self._length = b""
+
+    def feed(self, payload: bytes) -> None:
+        """Takes the next slice of the stream."""
+        at, end = 0, len(payload)
+        while at < end:
+            if self._left:
+                step = min(self._left, end - at)
+                self._left -= step
+                at += step
+                continue
+            known = len(self._length)
+            self._length += payload[at : at + _LENGTH.size - known]
+            at += len(self._length) - known
+            if len(self._length) == _LENGTH.size:
+                (self._left,) = _LENGTH.unpack(self._length)
+                self._length = b""
+
+    def left(self, ahead: bytes) -> int:
+        """How many bytes of that record are still to come, `ahead` being what comes next."""
+        if not self._length:
+            return self._left
+        missing = _LENGTH.size - len(self._length)
+        (size,) = _LENGTH.unpack(self._length + ahead[:missing])
+        return missing + int(size)
+
+
 class RecordReader:
     """Puts the slices of one channel's stream together and gives the records that are complete."""
 

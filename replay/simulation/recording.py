@@ -176,6 +176,10 @@ class Recording:
             found[task] = [keys[offset] for offset in sorted(keys)]
         return found
 
+    def source_offsets(self, task: str, attempt: int) -> list[int]:
+        """The offsets that an attempt of a source read."""
+        return [line["offset"] for _, line in self._lines(task, attempt, "source")]
+
     def expected_keys(self, checkpoint: int) -> dict[str, Counter[str]]:
         """How often each vertex has seen each key, by the offsets of the sources in that checkpoint."""
         seen: dict[str, Counter[str]] = {vertex.id: Counter() for vertex in self.manifest.vertices}

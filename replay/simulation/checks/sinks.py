@@ -15,9 +15,9 @@ def plain_sinks_repeat_only_what_was_undone(recording: Recording) -> Iterator[st
     for task in recording.tasks_of("sink"):
         for line in _net(recording, task):
             net.update(map(str, line["source"]))
-    expected = _expected(recording)
-    if net != expected:
-        yield f"too often were written {dict(net - expected)}, and never {dict(expected - net)}"
+    due = expected(recording)
+    if net != due:
+        yield f"too often were written {dict(net - due)}, and never {dict(due - net)}"
 
 
 def _net(recording: Recording, task: str) -> Iterator[dict[str, Any]]:
@@ -30,7 +30,7 @@ def _net(recording: Recording, task: str) -> Iterator[dict[str, Any]]:
                 yield line
 
 
-def _expected(recording: Recording) -> Counter[str]:
+def expected(recording: Recording) -> Counter[str]:
     """How often each source record must arrive at the sink: once on every way there."""
     ways = recording.ways_to("sink")
     return Counter(
@@ -50,7 +50,7 @@ def sinks_write_each_record(recording: Recording) -> Iterator[str]:
         for attempt in range(recording.attempts(task)):
             for _, line in recording.sink_lines(task, attempt):
                 written.update(map(str, line["source"]))
-    if missing := _expected(recording) - written:
+    if missing := expected(recording) - written:
         yield f"never written were {dict(missing)}"
 
 
