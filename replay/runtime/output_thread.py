@@ -93,11 +93,11 @@ class OutputThread:
 
     @property
     def holds_back_main(self) -> bool:
-        """Back-pressure: the stream is long enough, and the receiver takes nothing, or no buffer is free."""
+        """Back-pressure: the stream is long enough, and what is in it waits to be sent, or no buffer is free."""
         attempt = self.attempt
         if attempt.body.writers[self.k].queued_bytes <= 4 * attempt.engine.buffer_bytes:
             return False
-        return (self._serving and self._replay is None and not self._can_send()) or not self._has_room()
+        return (self._serving and self._replay is None) or not self._has_room()
 
     def _act(self, token: int) -> None:
         if token != self._token or not self.attempt.executing:

@@ -115,6 +115,8 @@ def check_recoveries(recording):
         if event["type"] != "determinants-received" or event["to"] != event["of"]:
             continue
         task, attempt = event["of"], event["attempt"]
+        if _voided(recording, event):
+            continue
         for of, thread, epoch, upto in event["logs"]:
             ours = recording.logs(of, attempt, thread).get(epoch, b"")
             earlier = [
@@ -125,6 +127,18 @@ def check_recoveries(recording):
             if attempt == max(recording.attempts[task]) and not (of == task and repeated):
                 where = f"event {event['n']}: {of}/{thread}, epoch {epoch}"
                 yield f"{where}: attempt {attempt} did not repeat {upto} bytes"
+
+
+def _voided(recording, answer):
+    """Whoever gave the answer was lost before the replay began: what comes on that channel later counts instead."""
+    for event in recording.events[answer["n"] + 1 :]:
+        if event.get("at") != answer["of"] or event.get("attempt") != answer["attempt"]:
+            continue
+        if event["type"] == "recovery-state" and event["to"] == "Replaying":
+            return False
+        if event["type"] == "channel-lost" and event["channel"] == answer["channel"]:
+            return True
+    return False
 
 
 def check_rebuilt(recording):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest import mock
@@ -179,7 +179,13 @@ COSTS = Costs(
 
 
 def engine_of(
-    one: Manifest, *, seed: int, blows: Sequence[Blow] = (), records: int = 120
+    one: Manifest,
+    *,
+    seed: int,
+    blows: Sequence[Blow] = (),
+    records: int = 120,
+    operator: Callable[[Vertex], Operator] = operator_of,
+    costs: Costs = COSTS,
 ) -> tuple[Engine, MemoryMembers]:
     """Ready to run, and where it is recorded."""
     graph = Graph(one)
@@ -187,10 +193,10 @@ def engine_of(
     run = Run(
         manifest=one,
         protocol=PROTOCOLS["clonos"](),
-        operator=operator_of,
+        operator=operator,
         partitions=partitions,
         seed=seed,
-        costs=COSTS,
+        costs=costs,
         jitter=0.8,
         blows=blows,
     )
