@@ -38,6 +38,7 @@ from replay.recovery import (
     StateRestored,
 )
 from replay.recovery import Event as ManagerEvent
+from replay.recovery.answers import RESULTS
 from replay.recovery.effects import Effect
 
 _RECORDED_EFFECTS = ("replay-requested", "determinants-requested", "determinants-returned", "escalated")
@@ -197,7 +198,10 @@ class Walk:
             case "determinants-received":
                 self.received[channel] = event
                 logs = self.answers.returned(event)
-                return DeterminantsReturned(channel, TaskId(event["of"]), event["result"], logs)
+                result = event["result"]
+                if result not in RESULTS:
+                    raise ValueError(f"the result {result!r:.60}")
+                return DeterminantsReturned(channel, TaskId(event["of"]), result, logs)
             case "replay-request-received":
                 return ReplayRequested(channel, int(event["epoch"]), int(event["skip"]))
             case _:

@@ -19,6 +19,7 @@ from replay.model import (
     Vertex,
     channel_id,
 )
+from replay.runtime.operators import Operator
 
 ORIGIN_MS = 1_600_000_000_000
 """When every job in virtual time begins."""
@@ -26,6 +27,11 @@ ORIGIN_MS = 1_600_000_000_000
 
 Shape = tuple[Sequence[Vertex], Sequence[Edge]]
 """Vertices and edges."""
+
+
+def operator_name(operator: type[Operator]) -> str:
+    """As a manifest names an operator class."""
+    return f"{operator.__module__}:{operator.__qualname__}"
 
 
 def manifest_of(job: Job, protocol: Protocol, vertices: Sequence[Vertex], edges: Sequence[Edge]) -> Manifest:

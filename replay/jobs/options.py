@@ -72,7 +72,7 @@ class RecordOptions:
     sink: str = word(
         "plain", ("plain",), "what the sink promises", later=("transactional", "idempotent", "determinant")
     )
-    time: str | None = word(None, ("processing", "event"), "which time the job runs on", later=("ingestion",))
+    time: str | None = word(None, ("processing", "ingestion", "event"), "which time the job runs on")
     kills: tuple[str, ...] = texts(
         "--kill", "TASK@MS[+TASK@MS]", parse_kill, "a failure; several in one blow joined by +; repeatable"
     )
@@ -99,6 +99,29 @@ class RecordOptions:
     record_bytes: int = number(119, 116, 1 << 20, "the average size of a NEXMark record", metavar="BYTES", special=True)
     held_back_ms: int = number(100, 0, 3_600_000, "how late a NEXMark event that is held back may come", special=True)
     held_back_one_in: int = number(10, 1, 1_000_000, "one NEXMark event in so many is held back", special=True)
+    window_ms: int | None = number(
+        None, 1, LONGEST_MS, "the length of a window, or of the gap that ends a session", special=True
+    )
+    slide_ms: int | None = number(None, 1, LONGEST_MS, "how long after a window the next one begins", special=True)
+    watermark_ms: int = number(50, 1, LONGEST_MS, "virtual time between a source's watermarks", special=True)
+    watermark_records: int = number(
+        0, 0, 1_000_000_000, "records between a source's watermarks; 0 goes by --watermark-ms", special=True
+    )
+    clock_period_ms: int = number(
+        0, 0, LONGEST_MS, "how often tasks read the clock; 0 whenever they ask for the time", special=True
+    )
+    stream: str = word(
+        "mixed",
+        ("mixed", "keyed", "non-keyed"),
+        "records go by key, straight on, or both in turn",
+        special=True,
+    )
+    state_access: float = measure(
+        0.0, 0, 100, "how probable it is that a record changes the state's arrays", metavar="PERCENT", special=True
+    )
+    random: str = word(
+        "call", ("call", "seed"), "random numbers with a determinant each, or a seed an epoch", special=True
+    )
     record_cost_us: int = number(40, 1, 60_000_000, "what a task spends on a record: the processing difficulty")
     rtt_ms: float = measure(0.5, 0, LONGEST_MS, "there and back again over the network", metavar="MS")
     bandwidth_mib_s: float = measure(1024.0, 0.001, 1e9, "of a connection", metavar="MIB")

@@ -7,6 +7,11 @@ from typing import Any
 
 from replay.model import Record
 from replay.runtime.operators import Context, Operator
+from replay.runtime.partition import hash_of_key
+
+_CHANCES = 1 << 30
+_SLOTS = 64
+_KEYS = 24
 
 
 class Source(Operator):
@@ -39,10 +44,18 @@ class PassThrough(Operator):
     def __init__(self) -> None:
         self.records = 0
         self.by_key: dict[str, int] = {}
+        self.slots: dict[int, int] = {}
 
     def open(self, context: Context) -> None:
-        """Reads the options: every how many records the wall clock is asked (0: never)."""
+        """Reads the options.
+
+        `clock_every`: at how many records the wall clock is asked (0: never). `rekey`: whether records get another key,
+        so that those of one task go to several below. `state_access`: how probable it is that a record changes the
+        state's arrays.
+        """
         self.clock_every = int(context.options.get("clock_every", 1))
+        self._salt = hash_of_key(context.task.rpartition(".")[0]) if context.options.get("rekey") else None
+        self._access_below = round(float(context.options.get("state_access", 0)) * _CHANCES)
 
     def on_record(self, record: Record, context: Context) -> None:
         """The output depends on the order (records, nth) and on the time (at_ms)."""
@@ -54,16 +67,26 @@ class PassThrough(Operator):
         value["seen"] = self.records
         if self.clock_every and self.records % self.clock_every == 0:
             value["at_ms"] = context.clock.now_ms()
-        context.emit(Record(record.key, record.timestamp, value, record.lineage))
+        if self._access_below and context.random.next_int(_CHANCES) < self._access_below:
+            slot = self.records % _SLOTS
+            self.slots[slot] = self.slots.get(slot, 0) + value["nth"]
+        key = record.key if self._salt is None else self._other_key(record)
+        context.emit(Record(key, record.timestamp, value, record.lineage))
+
+    def _other_key(self, record: Record) -> str:
+        """Chosen by what the record is and by where it is, the same whenever it comes here."""
+        return f"k{hash_of_key([record.key, record.value.get('n')], self._salt or 0) % _KEYS:02d}"
 
     def snapshot(self) -> dict[str, Any]:
-        """Counts, in all and by key."""
-        return {"records": self.records, "by_key": [[key, self.by_key[key]] for key in sorted(self.by_key)]}
+        """Counts, in all and by key; the arrays that were accessed."""
+        counts = {"records": self.records, "by_key": [[key, self.by_key[key]] for key in sorted(self.by_key)]}
+        return {**counts, "slots": [list(one) for one in sorted(self.slots.items())]} if self.slots else counts
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """The inverse of `snapshot`."""
         self.records = state["records"]
         self.by_key = dict(state["by_key"])
+        self.slots = dict(state.get("slots", ()))
 
 
 class Relay(Operator):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from replay.jobs.draws import mixed
-from replay.jobs.graphs import ORIGIN_MS, manifest_of
+from replay.jobs.graphs import ORIGIN_MS, Shape, manifest_of, operator_name
+from replay.jobs.options import RecordOptions
 from replay.jobs.pass_through import PassThrough, Sink, Source
-from replay.jobs.registry import operator_name
-from replay.jobs.sample import SampleJob, Shape, rate_per_s
+from replay.jobs.sample import SampleJob, rate_per_s
 from replay.model import Edge, Job, Manifest, Protocol, Record, TaskId, Vertex
 from replay.runtime.partition_log import SteadyPartition
 
@@ -46,13 +47,45 @@ def _shape(
         )
         for name, kind, operator in zip(names, kinds, operators, strict=True)
     ]
-    shipped = ships or [_ship(i, last=depth - 2) for i in range(depth - 1)]
+    shipped = ships or _ships("mixed", depth)
     edges = [Edge(a, b, ship) for a, b, ship in zip(names, names[1:], shipped, strict=False)]
     return vertices, edges
 
 
-def _ship(edge: int, *, last: int) -> str:
-    return "forward" if edge % 2 and edge != last else "hash"
+def _ships(stream: str, depth: int) -> list[str]:
+    """Of every edge of a row: records go by key, or straight on, or both in turn."""
+    last = depth - 2
+    if stream == "mixed":
+        return ["forward" if edge % 2 and edge != last else "hash" for edge in range(depth - 1)]
+    return ["hash" if stream == "keyed" else "forward"] * (depth - 1)
+
+
+def ships_of(options: RecordOptions, depth: int) -> list[str]:
+    """As the options ask for."""
+    return _ships(options.stream, depth)
+
+
+def map_options(options: RecordOptions, time: str) -> dict[str, Any]:
+    """Of a map: it asks for the time where the job runs on it, and gives each record another key."""
+    chosen = {"clock_every": int(time == "processing"), "rekey": True}
+    return {**chosen, "state_access": options.state_access / 100} if options.state_access else chosen
+
+
+def map_services(options: RecordOptions, time: str) -> dict[str, str]:
+    """The state is accessed by chance, with one seed an epoch."""
+    period_ms = options.clock_period_ms
+    clock = {"time": f"periodic:{period_ms}" if period_ms else "call"} if time == "processing" else {}
+    return {**clock, "random": "seed"} if options.state_access else clock
+
+
+def _pass_through(options: RecordOptions) -> Shape:
+    depth, time = options.depth or 3, options.time or "processing"
+    vertices, edges = _shape(options.parallelism, depth, ships_of(options, depth), map_options(options, time))
+    maps = [replace(one, services=map_services(options, time)) for one in vertices[1:-1]]
+    source = vertices[0]
+    if time == "ingestion":
+        source = replace(source, options={"time": time}, services={"time": "call"})
+    return [source, *maps, vertices[-1]], edges
 
 
 def pass_through_partitions(
@@ -81,9 +114,11 @@ def _maker(seed: int, number: int) -> Any:
 PASS_THROUGH = SampleJob(
     name="pass-through",
     description="Records go from sources through maps, which stamp them with time and order, to sinks.",
-    shape=lambda options: _shape(options.parallelism, options.depth or 3),
+    shape=_pass_through,
     partitions=lambda manifest, options: pass_through_partitions(
         manifest, seed=options.seed, events=options.events, rate_per_s=rate_per_s(options)
     ),
     depth=2,
+    times=("processing", "ingestion", "event"),
+    takes=frozenset({"stream", "state_access", "clock_period_ms"}),
 )

@@ -5,31 +5,47 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from replay.errors import ReplayError, printable
-from replay.jobs import pass_through
+from replay.jobs import concat, enrich, load_balance, pass_through, windowed, word_count
+from replay.jobs.graphs import operator_name
 from replay.jobs.nexmark import queries
+from replay.jobs.nexmark import windowed as nexmark_windowed
 from replay.model import Vertex
 from replay.runtime.operators import Operator
 
-OPERATORS: dict[str, Callable[[], Operator]] = {
-    f"{one.__module__}:{one.__qualname__}": one
-    for one in (
-        pass_through.Source,
-        pass_through.PassThrough,
-        pass_through.Relay,
-        pass_through.Sink,
-        queries.CurrencyConversion,
-        queries.Selection,
-    )
-}
+__all__ = ["OPERATORS", "UnknownOperator", "new_operator", "operator_name"]
+
+_CLASSES: tuple[type[Operator], ...] = (
+    pass_through.Source,
+    pass_through.PassThrough,
+    pass_through.Relay,
+    pass_through.Sink,
+    windowed.Contents,
+    queries.CurrencyConversion,
+    queries.Selection,
+    queries.Persons,
+    queries.Auctions,
+    queries.Bids,
+    queries.BidsByBidder,
+    queries.LocalPersons,
+    queries.LocalAuctions,
+    queries.LocalItemSuggestion,
+    nexmark_windowed.BidsPerAuction,
+    nexmark_windowed.HottestAuctions,
+    nexmark_windowed.HighestBidsHere,
+    nexmark_windowed.HighestBids,
+    nexmark_windowed.NewUsers,
+    nexmark_windowed.BidsPerWindow,
+    word_count.Split,
+    word_count.Count,
+    concat.Concat,
+    load_balance.Dispatcher,
+    enrich.Enrich,
+)
+OPERATORS: dict[str, Callable[[], Operator]] = {operator_name(one): one for one in _CLASSES}
 
 
 class UnknownOperator(ReplayError):
     """The recording's operator isn't one of ours: it can be looked at, but not executed again."""
-
-
-def operator_name(operator: Callable[[], Operator]) -> str:
-    """As a manifest names an operator class."""
-    return next(name for name, one in OPERATORS.items() if one is operator)
 
 
 def new_operator(vertex: Vertex) -> Operator:

@@ -61,6 +61,9 @@ class SourceTime:
         options = body.options.get("watermarks")
         self.ingestion = body.options.get("time") == "ingestion"
         self.marks = None if options is None else SourceWatermarks(options, ingestion=self.ingestion)
+        # A source that knows how many records there are ends event time with the last one.
+        records = body.options.get("records")
+        self._records = records[body.shape.subtask] if records is not None else None
         self.plain = self.marks is None and not self.ingestion
         self._body = body
         self._clock = clock
@@ -71,6 +74,8 @@ class SourceTime:
         for callback, period_ms in self._periods():
             if self._body.timers.next_ms(callback) is None:
                 self._set(callback, period_ms)
+        if self._records == 0:
+            self._end()
 
     def _periods(self) -> list[tuple[str, int]]:
         if self.marks is None:
@@ -114,8 +119,15 @@ class SourceTime:
     def processed(self) -> None:
         """A record was processed."""
         every = 0 if self.marks is None else self.marks.every_records
-        if every and self._body.source_offset % every == 0:
+        if self._body.source_offset == self._records:
+            self._end()
+        elif every and self._body.source_offset % every == 0:
             self._emit_news()
+
+    def _end(self) -> None:
+        if self.marks is not None and not self.marks.ended:
+            self.marks.end()
+            self._emit()
 
     def _emit_news(self) -> None:
         if self.marks is not None and self.marks.next() is not None:

@@ -14,6 +14,9 @@ NO_WATERMARK = -(1 << 63)
 IDLE = (1 << 63) - 1
 """Whoever is idle holds nobody back: it says so with the largest watermark of all, until it sends another."""
 
+END_OF_TIME = (1 << 53) - 1
+"""The watermark of an input that has ended: nothing comes after it. No browser rounds it."""
+
 PERIODIC_CALLBACK, INGESTION_CALLBACK, IDLE_CALLBACK = "periodic-watermark-extractor", "watermark", "idle"
 _OPTIONS = {"every_ms": 1, "every_records": 1, "out_of_order_ms": 0, "idle_after_ms": 1}
 
@@ -106,6 +109,15 @@ class SourceWatermarks:
             return None
         self._sent_ms = mark
         return mark
+
+    @property
+    def ended(self) -> bool:
+        """Whether event time is over."""
+        return self._sent_ms == END_OF_TIME
+
+    def end(self) -> None:
+        """There are no more records: event time is over."""
+        self._furthest_ms = self._sent_ms = END_OF_TIME
 
     def falls_idle(self, records_read: int) -> bool:
         """Looked at once in a while: whether nothing was read since it was looked at last, and it was not idle yet."""

@@ -1,0 +1,58 @@
+"""Every job, at every sharing depth, with two failures: an independent reader accepts it, and its sinks are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replay.jobs.catalogue import JOBS
+from replay.jobs.options import RecordOptions
+from replay.jobs.record import record
+from replay.protocols import PROTOCOLS
+from tests.oracle.jobs import sink_complaints
+from tests.oracle_reader import Recording
+from tests.replay.simulation.reader import complaints_about
+
+WINDOWS: dict[str, dict[str, int]] = {
+    "windowed": {"window_ms": 200, "slide_ms": 50},
+    "nexmark-q5": {"window_ms": 200, "slide_ms": 100},
+    "nexmark-q7": {"window_ms": 100},
+    "nexmark-q8": {"window_ms": 200},
+    "nexmark-q11": {"window_ms": 20},
+    "nexmark-q12": {"window_ms": 100},
+}
+TIMES = [(name, time) for name, job in JOBS.items() for time in job.times[1:]]
+
+
+def middle_of(name: str) -> str:
+    """A vertex between sources and sink that keeps state."""
+    shape = JOBS[name].shape(RecordOptions(job=name))
+    return [one.id for one in shape[0] if one.kind == "operator"][-1]
+
+
+def complaints(out: Path, name: str, **options: Any) -> list[str]:
+    chosen = {"seed": 3, "events": 1500, "checkpoint_interval_ms": 150, **WINDOWS.get(name, {}), **options}
+    summary = record(RecordOptions(job=name, **chosen), out, protocols=PROTOCOLS)
+    assert len(summary["failures"]) == len(options.get("kills", ()))
+    depth = chosen.get("sharing_depth")
+    return [*complaints_about(out, sharing_depth=depth), *sink_complaints(Recording(out))]
+
+
+@pytest.mark.parametrize("sharing_depth", [None, 1, 0])
+@pytest.mark.parametrize("name", JOBS)
+def test_the_sinks_of_a_job_are_right_after_two_failures(tmp_path: Path, name: str, sharing_depth: int | None) -> None:
+    kills = (f"{middle_of(name)}.1@310", "source.0@520")
+    assert complaints(tmp_path / "out", name, sharing_depth=sharing_depth, kills=kills) == []
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_the_sinks_of_a_job_are_right_after_one_of_them_failed(tmp_path: Path, name: str) -> None:
+    kills = ("sink.1@290", f"{middle_of(name)}.0@480")
+    assert complaints(tmp_path / "out", name, parallelism=3, kills=kills) == []
+
+
+@pytest.mark.parametrize(("name", "time"), TIMES)
+def test_the_sinks_are_right_in_every_notion_of_time(tmp_path: Path, name: str, time: str) -> None:
+    assert complaints(tmp_path / "out", name, time=time, kills=(f"{middle_of(name)}.1@310",)) == []
