@@ -36,6 +36,7 @@ class InFlight:
         self.files = engine.spill_files
         self.disk = Disk(engine.scheduler, engine.costs)
         self.log: InFlightLog[Cut] = InFlightLog()
+        self._k = {one.channel: k for k, one in enumerate(attempt.shape.outputs)}
         self._resident: dict[Kept[Cut], None] = {}
         self._checking = False
         self._closed = False
@@ -71,6 +72,7 @@ class InFlight:
             self.files.drop(name)
         for kept in gone:
             self._resident.pop(kept, None)
+            self.attempt.outputs[self._k[kept.channel]].forget(kept.buffer.seq)
         self._release(sum(1 for kept in gone if kept.place is None and not kept.buffer.is_event))
 
     def close(self) -> None:
@@ -82,8 +84,7 @@ class InFlight:
 
     def file_of(self, kept: Kept[Cut]) -> str:
         """One per attempt, channel and epoch: truncation deletes it whole."""
-        channel = self.attempt.engine.graph.channel(kept.channel)
-        return f"{self.attempt.serial}-out-{channel.k}-{kept.epoch}.spill"
+        return f"{self.attempt.serial}-out-{self._k[kept.channel]}-{kept.epoch}.spill"
 
     # --- waiting for room ---
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, cast
 
 from replay.errors import ReplayError
 from replay.jobs.graphs import manifest_of
 from replay.model import Edge, Job, Manifest, Protocol, Vertex
 from replay.runtime.costs import Costs
+from replay.runtime.memory import Memory
 from replay.simulation.schedule import Aim, Schedule
 
 
@@ -28,6 +29,13 @@ class Plan:
     costs: Costs
     jitter: float
     schedule: Schedule = field(default_factory=Schedule)
+    memory: Memory = field(default_factory=Memory)
+
+    @property
+    def memory_of_tasks(self) -> Memory:
+        """Where nothing is spilled, there must be room for every buffer."""
+        spills = self.protocol.spill != "memory"
+        return self.memory if spills else replace(self.memory, in_flight_buffers=None)
 
     def manifest(self) -> Manifest:
         """The job as the engine and the recording know it."""
@@ -106,6 +114,7 @@ def _plan(made: Mapping[str, Any]) -> Plan:
             "edges": tuple(Edge(**one) for one in made["edges"]),
             "protocol": Protocol(**made["protocol"]),
             "costs": Costs(**made["costs"]),
+            "memory": Memory(**made["memory"]),
             "schedule": Schedule(
                 blows=tuple(tuple((task, at_ms) for task, at_ms in blow) for blow in schedule["blows"]),
                 kills_in=tuple((task, state) for task, state in schedule["kills_in"]),

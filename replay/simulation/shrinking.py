@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 
 from replay.model import Protocol
 from replay.runtime.costs import Costs
+from replay.runtime.memory import Memory
 from replay.simulation.plan import Plan
 
 _CALM = Protocol("clonos", standby=1, buffer_bytes=1000)
@@ -19,6 +20,8 @@ def smaller(plan: Plan) -> Iterator[Plan]:
     yield from _fewer_records(plan)
     yield from _fewer_tasks(plan)
     yield from _calmer_settings(plan)
+    if plan.memory != Memory():
+        yield replace(plan, memory=Memory())
     yield from _usual_costs(plan)
 
 

@@ -19,6 +19,7 @@ from replay.simulation.recording import Recording
 from replay.simulation.schedule import Marksman, Schedule, random_schedule
 from replay.simulation.settings import random_costs, random_protocol
 from replay.simulation.shapes import random_edges, random_ends, random_parallelism, vertices_of
+from replay.simulation.spilling import spilling
 from replay.simulation.workloads import WORKLOADS, random_workload
 
 
@@ -41,7 +42,7 @@ def random_plan(seed: int) -> Plan:
     sizes = random_parallelism(draw, names)
     edges = random_edges(draw, ends, sizes)
     workload = random_workload(draw)
-    plan = Plan(
+    drawn = Plan(
         seed=seed,
         job=workload.name,
         vertices=tuple(workload.vertex(draw, name, sizes[name]) for name in names),
@@ -52,6 +53,7 @@ def random_plan(seed: int) -> Plan:
         costs=random_costs(draw),
         jitter=draw.choice((0.3, 0.8, 1.0)),
     )
+    plan = spilling(drawn)
     sources = sum(sizes[name] for name in names if name.startswith("source"))
     return replace(plan, schedule=random_schedule(draw, plan.manifest(), 1000 * events / rate_per_s / sources))
 
@@ -103,6 +105,7 @@ class World:
             partitions=WORKLOADS[plan.job].partitions(plan, self.manifest),
             seed=plan.seed,
             costs=plan.costs,
+            memory=plan.memory_of_tasks,
             jitter=plan.jitter,
             blows=[Blow(tuple(Kill(TaskId(task), at) for task, at in blow)) for blow in schedule.blows],
             kills_in=[KillIn(TaskId(task), state) for task, state in schedule.kills_in],

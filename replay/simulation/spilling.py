@@ -1,0 +1,31 @@
+"""Where random worlds keep what is in flight, and how little memory they have for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from replay.runtime.memory import Memory
+from replay.simulation.plan import Plan
+
+
+def spilling(plan: Plan) -> Plan:
+    """The plan with a spill policy, a pool and a disk, drawn apart so that all else stays as it was drawn."""
+    draw = Random(f"spilling {plan.seed}")
+    memory = Memory(
+        in_flight_buffers=draw.choice((1, 2, 5, 30)),
+        spill_interval_us=draw.choice((100, 5_000, 50_000)),
+        spill_threshold=draw.choice((0.0, 0.4, 0.9)),
+        prefetch_buffers=draw.choice((0, 1, 3, 10)),
+        determinant_segment_bytes=64,
+    )
+    return replace(
+        plan,
+        protocol=replace(plan.protocol, spill=draw.choice(("memory", "eager", "availability", "oldest"))),
+        memory=memory,
+        costs=replace(
+            plan.costs,
+            disk_bytes_per_s=draw.choice((20_000, 1 << 20, 500 << 20)),
+            disk_seek_us=draw.choice((1, 100, 5_000)),
+        ),
+    )
