@@ -45,14 +45,20 @@ class BundleWriter:
 
     def append(self, name: str, data: bytes) -> None:
         """Appends to a member, which begins to exist with its first append, be it empty."""
-        check(self._open, "the writer is closed")
-        if name not in self._book:
-            self._admit(name)
-        self._held.setdefault(name, bytearray()).extend(data)
+        held = self._held.get(name)
+        if held is None:
+            held = self._begin(name)
+        held += data
         self._held_bytes += len(data)
         if self._held_bytes > _HELD_BYTES:
             with storing(str(self.out)):
                 self._flush()
+
+    def _begin(self, name: str) -> bytearray:
+        check(self._open, "the writer is closed")
+        if name not in self._book:
+            self._admit(name)
+        return self._held.setdefault(name, bytearray())
 
     def _admit(self, name: str) -> None:
         try:

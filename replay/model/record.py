@@ -87,7 +87,11 @@ class Record(NamedTuple):
 
     def to_bytes(self) -> bytes:
         """As in a channel's byte stream: int32 length, then the body."""
-        body = json_bytes(self[:3] if self.lineage is None else self)
+        fields = self[:3] if self[3] is None else self
+        try:
+            body = "".join(_chunks(fields, 0)).encode()
+        except RecursionError:
+            body = json_bytes(fields)
         return len(body).to_bytes(4, "big") + body
 
     @classmethod

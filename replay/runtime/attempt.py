@@ -182,6 +182,9 @@ class Attempt:
             self.recorder.logs(self.causal.own, before_epoch=checkpoint)
         # Whoever completes a checkpoint after its recovery has all of the epochs that are still kept.
         self._informed = self._informed or checkpoint > self.checkpoint
+        self.received = [{e: n for e, n in counts.items() if e >= checkpoint} for counts in self.received]
+        for output in self.outputs:
+            output.truncate(checkpoint)
         self.causal.truncate(checkpoint)
         self.in_flight.truncate(checkpoint)
 

@@ -86,8 +86,8 @@ class Engine:
         self.links = Links(self)
         self.checkpoints = Checkpoints(self, (protocol.checkpoint_interval_ms or 1000) * 1000)
         self.failures = Failures(self, run.blows, run.kills_in, protocol.standby)
-        self.metrics = Metrics(self)
         self.sources: tuple[TaskId, ...] = tuple(task.id for task in self.graph.tasks if not task.inputs)
+        self.metrics = Metrics(self)
 
     # --- from the beginning to the end ---
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from replay.model import Record
 from replay.recovery import MainLogUsedUp
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ class MainThread:
         self._batch_us = 0
         self._batch_first = 0
         self._was_replaying = False
+        # What was read of the partition and is not recorded yet.
+        self._unrecorded: deque[Record] = deque()
 
     def start(self) -> None:
         """Begins to execute: with what the returned log pins to the very beginning."""
@@ -140,7 +143,9 @@ class MainThread:
             self._run_at(partition.arrival_us(offset))
             return
         end = min(there, offset + engine.costs.batch_records)
-        attempt.body.feed_source([partition.record(one) for one in range(offset, end)])
+        records = [partition.record(one) for one in range(offset, end)]
+        attempt.body.feed_source(records)
+        self._unrecorded.extend(records)
 
     def _process(self) -> None:
         attempt, body = self.attempt, self.attempt.body
@@ -153,11 +158,9 @@ class MainThread:
             left -= body.process(step)
 
     def _record_source(self, step: int) -> None:
-        attempt, body = self.attempt, self.attempt.body
-        partition, now_us = attempt.partition, self.now_us()
-        if partition is None:
-            return
-        for i in range(min(step, body.pending_elements)):
-            offset, t_us = body.source_offset + i, now_us + i * attempt.engine.costs.record_us
-            attempt.recorder.source(body.epoch, offset, t_us, partition.record(offset))
-            attempt.engine.source_read(attempt.task, offset, t_us)
+        attempt, engine, epoch = self.attempt, self.attempt.engine, self.attempt.body.epoch
+        offset, t_us = attempt.body.source_offset, self.now_us()
+        for _ in range(min(step, len(self._unrecorded))):
+            attempt.recorder.source(epoch, offset, t_us, self._unrecorded.popleft())
+            engine.source_read(attempt.task, offset, t_us)
+            offset, t_us = offset + 1, t_us + engine.costs.record_us

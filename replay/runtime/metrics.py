@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import deque
 from typing import TYPE_CHECKING
 
 from replay.model import Record, TaskId
@@ -11,12 +13,44 @@ if TYPE_CHECKING:
     from replay.runtime.engine import Engine
 
 
+class _Reads:
+    """When a source first read each offset. What a checkpoint has covered long since is forgotten."""
+
+    def __init__(self) -> None:
+        self._first = 0
+        self._t_us = array("q")
+        self._marks: deque[int] = deque()
+
+    def read(self, offset: int, t_us: int) -> None:
+        """Offsets come in order, and again after a failure."""
+        if offset == self._first + len(self._t_us):
+            self._t_us.append(t_us)
+
+    def t_us(self, offset: int) -> int | None:
+        """None where it is forgotten."""
+        at = offset - self._first
+        return self._t_us[at] if 0 <= at < len(self._t_us) else None
+
+    def checkpoint_seen(self) -> None:
+        """The one before may have been triggered before the mark then was made; the one before that was not."""
+        self._marks.append(self._first + len(self._t_us))
+        if len(self._marks) > 2:
+            covered = self._marks.popleft()
+            del self._t_us[: covered - self._first]
+            self._first = covered
+
+
 class Metrics:
-    """Latency is measured where it ends: at the sinks, from the first time that a record's source read it."""
+    """Latency is measured where it ends: at the sinks, from the first time that a record's source read it.
+
+    What an operator held for longer than two checkpoints has no latency any more: remembering all would grow with the
+    run.
+    """
 
     def __init__(self, engine: Engine):
         self.engine = engine
-        self._read_us: dict[TaskId, dict[int, int]] = {}
+        self._reads: dict[str, _Reads] = {task: _Reads() for task in engine.sources}
+        self._checkpoint = 0
         self._latencies_us: dict[TaskId, list[int]] = {}
         self._seen: dict[TaskId, tuple[int, int, int]] = {}
 
@@ -26,18 +60,23 @@ class Metrics:
 
     def source_read(self, task: TaskId, offset: int, t_us: int) -> None:
         """A source read a record; the first time counts."""
-        self._read_us.setdefault(task, {}).setdefault(offset, t_us)
+        self._reads[task].read(offset, t_us)
 
     def sink_wrote(self, attempt: Attempt, record: Record, t_us: int) -> None:
         """A sink wrote a record."""
-        read = [self._read_us[TaskId(task)][offset] for task, offset in record.lineage or ()]
-        if read:
-            self._latencies_us.setdefault(attempt.task, []).append(t_us - max(read))
+        known = (self._reads[task].t_us(offset) for task, offset in record.lineage or ())
+        last_us = max((read_us for read_us in known if read_us is not None), default=None)
+        if last_us is not None:
+            self._latencies_us.setdefault(attempt.task, []).append(t_us - last_us)
 
     def _tick(self) -> None:
         if self.engine.checkpoints.finished:
             return
         self.engine.scheduler.after(self.engine.costs.metric_us, self._tick)
+        if self.engine.checkpoints.completed != self._checkpoint:
+            self._checkpoint = self.engine.checkpoints.completed
+            for reads in self._reads.values():
+                reads.checkpoint_seen()
         for attempt in self.engine.current.values():
             if attempt.executing:
                 self._report(attempt)

@@ -39,20 +39,23 @@ class _Stretch:
 class OutputWriter:
     """Filled at one end by records and events, cut at the other into buffers with ascending sequence numbers."""
 
-    __slots__ = ("_stretches", "epoch", "next_seq", "queued_bytes")
+    __slots__ = ("_stretches", "_tail", "epoch", "next_seq", "queued_bytes")
 
     def __init__(self, *, epoch: int = 0, next_seq: int = 0):
         self.epoch = epoch
         self.next_seq = next_seq
         self.queued_bytes = 0
         self._stretches: deque[_Stretch] = deque()
+        # What the last stretch holds, as long as records may be added to it.
+        self._tail: bytearray | None = None
 
     def write(self, data: bytes) -> None:
         """Adds bytes of a record."""
-        stretches = self._stretches
-        if not stretches or stretches[-1].is_event or stretches[-1].epoch != self.epoch:
-            stretches.append(_Stretch(self.epoch, bytearray()))
-        stretches[-1].data += data
+        tail = self._tail
+        if tail is None:
+            tail = self._tail = bytearray()
+            self._stretches.append(_Stretch(self.epoch, tail))
+        tail += data
         self.queued_bytes += len(data)
 
     def write_barrier(self, checkpoint: int) -> None:
@@ -63,6 +66,7 @@ class OutputWriter:
     def write_event(self, event: dict[str, object], *, barrier: int | None = None) -> None:
         """Adds an event, a buffer of its own."""
         data = bytearray(json_bytes(event))
+        self._tail = None
         self._stretches.append(_Stretch(self.epoch, data, is_event=True, barrier=barrier))
         self.queued_bytes += len(data)
 
@@ -106,6 +110,8 @@ class OutputWriter:
         head.start += size
         if not len(head):
             self._stretches.popleft()
+            if head.data is self._tail:
+                self._tail = None
         elif head.start > 1 << 16:
             del head.data[: head.start]
             head.start = 0

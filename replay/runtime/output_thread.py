@@ -33,8 +33,10 @@ class OutputThread:
         self._rebuild: deque[BufferBuilt] = deque()
         self._replay: InFlightReplay | None = None
         self._serving = False
-        self._sendings: dict[int, int] = {}
+        # How often each buffer was sent, by epoch: what a completed checkpoint covers is never sent again.
+        self._sendings: dict[int, dict[int, int]] = {}
         self._due_us: int | None = None
+        self._at_once = False
         self._token = 0
         # Only where a receiver may come in midway does anybody need to know where records end.
         self._edges = None if attempt.engine.in_flight else RecordEdges()
@@ -43,10 +45,13 @@ class OutputThread:
 
     def wake(self) -> None:
         """Something changed: acts when it is time, if there is something to do."""
+        engine = self.attempt.engine
+        if self._due_us is not None and not self._may_be_sooner():
+            return
         delay_us = self._delay_us()
         if delay_us is None:
             return
-        engine = self.attempt.engine
+        self._at_once = delay_us == engine.costs.cut_us
         due_us = engine.scheduler.now_us + engine.scheduler.around(delay_us)
         if self._due_us is not None and self._due_us <= due_us:
             return
@@ -54,6 +59,13 @@ class OutputThread:
         self._token += 1
         token = self._token
         engine.scheduler.at(due_us, lambda: self._act(token))
+
+    def _may_be_sooner(self) -> bool:
+        """Whether what it waits for is a flush, and more than that may be due since."""
+        if self._at_once:
+            return False
+        writer = self.attempt.body.writers[self.k]
+        return self._replay is not None or writer.queued_bytes >= self.attempt.engine.buffer_bytes
 
     def _delay_us(self) -> float | None:
         """How long until it acts, about; None where there is nothing to do."""
@@ -192,8 +204,9 @@ class OutputThread:
         if connection is None:
             return
         delta = encode_deltas(attempt.causal.delta_for(self.channel), engine.log_ids, engine.delta_layout)
-        sending = self._sendings.get(cut.seq, 0)
-        self._sendings[cut.seq] = sending + 1
+        sendings = self._sendings.setdefault(cut.epoch, {})
+        sending = sendings.get(cut.seq, 0)
+        sendings[cut.seq] = sending + 1
         receiver = connection.receiver
         frame = SendingFrame(cut.seq, engine.scheduler.now_us, receiver.number, sending, flags, delta)
         attempt.recorder.sending(self.k, cut.epoch, frame)
@@ -204,6 +217,10 @@ class OutputThread:
             len(cut.payload) + len(delta),
             lambda: receiver.receive(connection, cut, sending, delta, informed=informed),
         )
+
+    def truncate(self, before_epoch: int) -> None:
+        """A checkpoint completed."""
+        self._sendings = {epoch: sendings for epoch, sendings in self._sendings.items() if epoch >= before_epoch}
 
     # --- the other end ---
 

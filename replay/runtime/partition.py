@@ -10,6 +10,8 @@ from replay.errors import ReplayError
 from replay.model import Graph, Record, json_bytes
 from replay.runtime.operators import RandomNumbers
 
+_KNOWN_KEYS = 1 << 14
+
 
 def hash_of_key(key: object, salt: int = 0) -> int:
     """The same on every machine and in every run, unlike Python's own hash."""
@@ -49,10 +51,22 @@ class _Hash(_Forward):
     def __init__(self, outputs: Sequence[int], salt: int, random: RandomNumbers):
         self._outputs = tuple(outputs)
         self._salt = salt
+        self._known: dict[str, tuple[int]] = {}
 
     def of(self, record: Record) -> Iterable[int]:
-        outputs = self._outputs
-        return (outputs[hash_of_key(record.key, self._salt) % len(outputs)],)
+        key = record[0]
+        # Of texts only: 1, 1.0 and true are one and the same key of a dict.
+        if type(key) is not str:
+            return self._chosen(key)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _KNOWN_KEYS:
+                self._known.clear()
+            found = self._known[key] = self._chosen(key)
+        return found
+
+    def _chosen(self, key: object) -> tuple[int]:
+        return (self._outputs[hash_of_key(key, self._salt) % len(self._outputs)],)
 
 
 class _Rebalance(_Forward):

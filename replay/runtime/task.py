@@ -202,6 +202,8 @@ class TaskBody:
 
     def process(self, limit: int) -> int:
         """Processes the next elements, at most so many; returns how many."""
+        if self.observer is None and self.choices.cursor is None and self._source_time is None:
+            return self._process_live(min(limit, len(self._elements)))
         done = 0
         while self._elements and done < limit:
             record = self._elements.popleft()
@@ -219,6 +221,17 @@ class TaskBody:
                 self.fire_due()
         return done
 
+    def _process_live(self, count: int) -> int:
+        """As `process`, where nobody watches and no log is followed: nearly always."""
+        take, on_record = self._elements.popleft, self.operator.on_record
+        for _ in range(count):
+            record = take()
+            self.record_count += 1
+            self._lineage = record[3]
+            on_record(record, self)
+            self.processed += 1
+        return count
+
     def _process_source(self, record: Record, source_time: SourceTime) -> None:
         timestamp = record.timestamp if source_time.plain else source_time.stamp(record.timestamp)
         lineage = ((self.task, self.source_offset),)
@@ -235,21 +248,21 @@ class TaskBody:
 
     def emit(self, record: Record) -> None:
         """Writes a record to the outputs that its edges choose; without a lineage of its own it has its input's."""
-        if record.lineage is None and self._lineage is not None:
-            record = Record(record.key, record.timestamp, record.value, self._lineage)
+        if record[3] is None and self._lineage is not None:
+            record = Record(record[0], record[1], record[2], self._lineage)
         self.emitted += 1
         self.record_count += self._counted_as_emitted
-        data = record_bytes(record)
+        data, writers = record_bytes(record), self.writers
         for partition in self._partitions:
             for k in partition.of(record):
                 if self.observer is not None:
                     self.observer.writing(k, record, data)
-                self.writers[k].write(data)
+                writers[k].write(data)
 
     def write(self, record: Record) -> None:
         """Gives a record to the outside world."""
-        if record.lineage is None and self._lineage is not None:
-            record = Record(record.key, record.timestamp, record.value, self._lineage)
+        if record[3] is None and self._lineage is not None:
+            record = Record(record[0], record[1], record[2], self._lineage)
         self.emitted += 1
         self.record_count += self._counted_as_emitted
         self.driver.wrote(record)

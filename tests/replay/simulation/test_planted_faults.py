@@ -10,7 +10,7 @@ from replay.simulation.trial import Verdict, shrunk, trial, trial_of
 from replay.simulation.world import random_plan
 from tests.replay.simulation import planted
 
-MOST_WORLDS = 1500
+MOST_WORLDS = 3000
 
 
 def first_caught(plant: planted.Plant) -> Verdict:
