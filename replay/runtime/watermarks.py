@@ -18,7 +18,9 @@ END_OF_TIME = (1 << 53) - 1
 """The watermark of an input that has ended: nothing comes after it. No browser rounds it."""
 
 PERIODIC_CALLBACK, INGESTION_CALLBACK, IDLE_CALLBACK = "periodic-watermark-extractor", "watermark", "idle"
-_OPTIONS = {"every_ms": 1, "every_records": 1, "out_of_order_ms": 0, "idle_after_ms": 1}
+
+OPTIONS = {"every_ms": 1, "every_records": 1, "out_of_order_ms": 0, "idle_after_ms": 1}
+"""Of a source's watermarks, with the least that each may be."""
 
 
 def watermark_event(watermark_ms: int | None) -> dict[str, object]:
@@ -73,14 +75,14 @@ class SourceWatermarks:
     """What a source's options say of its watermarks, and how far its records have come."""
 
     def __init__(self, options: Mapping[str, Any], *, ingestion: bool):
-        unknown = ", ".join(repr(one) for one in options if one not in _OPTIONS)
+        unknown = ", ".join(repr(one) for one in options if one not in OPTIONS)
         if unknown:
-            raise ReplayError(f"a source's watermarks have no option {unknown}", remedy=f"Known: {', '.join(_OPTIONS)}")
+            raise ReplayError(f"a source's watermarks have no option {unknown}", remedy=f"Known: {', '.join(OPTIONS)}")
         for name, value in options.items():
-            if type(value) is not int or value < _OPTIONS[name]:
+            if type(value) is not int or value < OPTIONS[name]:
                 raise ReplayError(
                     f"the option {name} of a source's watermarks is {value!r}",
-                    remedy=f"It must be a whole number from {_OPTIONS[name]} on",
+                    remedy=f"It must be a whole number from {OPTIONS[name]} on",
                 )
         self.every_ms: int = options.get("every_ms", 0)
         self.every_records: int = options.get("every_records", 0)
