@@ -12,7 +12,7 @@ from replay.causality.recording import Recording
 from replay.errors import ReplayError
 from replay.log.causal_log import Copy, HeldLogs
 from replay.log.deltas import DeltaEntry, LogIds, decode_extents
-from replay.model import Channel, ChannelId, LogId, TaskId, Thread
+from replay.model import WORLD, Channel, ChannelId, LogId, TaskId, Thread, channel_id
 
 Frame = TypeVar("Frame", SendingFrame, ReceiptFrame)
 
@@ -107,6 +107,7 @@ class _Following:
                 sent = {i: self._sent(self.graph.channel(c)) for i, c in enumerate(self.graph.task(holder).inputs)}
                 for attempt in self.recording.attempts(holder):
                     self._receive(holder, attempt, sent)
+            self._leave_with_the_world()
         self.found.growths.sort(key=lambda one: one.t_us)
         return self.found
 
@@ -168,6 +169,35 @@ class _Following:
                 self._grow(holder, attempt, self.graph.channel(channels[i]), receipt, what, entry)
         if list(copies):
             self.found.copies[holder, attempt] = copies
+
+    def _leave_with_the_world(self) -> None:
+        """What writers left with the world outside; it is one for all, and a rollback makes it forget."""
+        below = self.graph.all_downstream(self.task) | {self.task}
+        left: list[tuple[Channel, int, SendingFrame]] = []
+        for writer in (one for one in self.graph.order if one in below):
+            channel = Channel(channel_id(writer, WORLD), writer, -1, WORLD, -1)
+            for attempt in self.recording.attempts(writer):
+                frames = self._readable(channel.id, self.recording.world(writer, attempt))
+                left.extend((channel, attempt, frame) for frame in frames)
+        rollbacks = (
+            [event for event in self.recording.events() if event.get("type") == "global-rollback"] if left else []
+        )
+        copies: dict[int, HeldLogs] = {}
+        for channel, attempt, frame in sorted(left, key=lambda one: one[2].t_us):
+            lineage = sum(int(one["t_us"]) <= frame.t_us for one in rollbacks)
+            entries = self._entries(channel, frame)
+            if not entries:
+                continue
+            held = copies.setdefault(lineage, HeldLogs(WORLD))
+            try:
+                held.apply(entries, channel.id)
+            except ReplayError as fault:
+                self.found.faults.append(Fault(channel.id, frame.seq, str(fault)))
+                continue
+            receipt = ReceiptFrame(frame.seq, attempt, 0, frame.t_us, frame.t_us)
+            for entry in entries:
+                self._grow(WORLD, lineage, channel, receipt, _Sent(frame.t_us, entries), entry)
+        self.found.copies.update({(WORLD, lineage): held for lineage, held in copies.items()})
 
     def _grow(
         self, holder: TaskId, attempt: int, channel: Channel, receipt: ReceiptFrame, what: _Sent, entry: DeltaEntry

@@ -38,5 +38,8 @@ class Recording(Protocol):
     def receipts(self, task: str, attempt: int, i: int) -> Iterator[ReceiptFrame]:
         """The receipts of an input, by epoch and in their order."""
 
+    def world(self, task: str, attempt: int) -> Iterator[SendingFrame]:
+        """The determinants that a task left with the outside world, by epoch and in their order."""
+
     def events(self) -> Iterator[Mapping[str, Any]]:
         """`events.ndjson`, in order."""

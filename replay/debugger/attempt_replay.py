@@ -13,6 +13,7 @@ from replay.debugger.log_walk import walk_log
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.scene import Scene
+from replay.debugger.sink_writes import SinkWrites
 from replay.debugger.stepping import Stepping
 from replay.debugger.steps import StepWriter
 from replay.debugger.story import Story
@@ -30,7 +31,8 @@ def replay_attempt(
     plan = plan_of_attempt(source, story, task, attempt)
     for k in range(len(source.graph.task(task).outputs)):
         check_output(source, story, task, attempt, k)
-    comparison = Comparison(source, task, own=attempt, against=())
+    writes = SinkWrites(source, story, task, attempt, plan.state)
+    comparison = Comparison(source, task, own=attempt, against=(), writes=writes)
     lineage = Lineage(source, task, (attempt,))
     stepping = Stepping(source.graph.task(task), lineage, steps, comparison, Bringers(), holds_back=False)
     try:

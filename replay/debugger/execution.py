@@ -37,6 +37,9 @@ class Watcher(Protocol):
     def wrote(self, record: Record) -> None:
         """A sink gave a record to the outside."""
 
+    def sealed(self, epoch: int) -> list[dict[str, Any]]:
+        """The task passes a barrier that ends this epoch: what its sink sealed."""
+
     def epoch_started(self, epoch: int) -> None:
         """The task passed a barrier."""
 
@@ -139,6 +142,10 @@ class Execution:
 
     def timer_set(self, callback: str, at_ms: int) -> None:
         """The log says when it fires."""
+
+    def sealed(self, checkpoint: int) -> list[dict[str, Any]]:
+        """What the sink sealed, as far as it follows from the replay."""
+        return self.watcher.sealed(self.body.epoch)
 
     def epoch_started(self, epoch: int) -> None:
         """The body passed a barrier."""

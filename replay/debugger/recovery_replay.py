@@ -17,6 +17,7 @@ from replay.debugger.outcome import DivergenceFound, Missing, Verdict
 from replay.debugger.ports import RecordingSource
 from replay.debugger.resend import write_resends
 from replay.debugger.scene import Scene, own_logs, snapshot_of
+from replay.debugger.sink_writes import SinkWrites
 from replay.debugger.stepping import Stepping
 from replay.debugger.steps import StepWriter
 from replay.debugger.story import Story
@@ -126,6 +127,8 @@ class RecoveryReplay:
                 ", as at sharing depth 0 none are kept: tasks below it may depend on what it had chosen, and nothing "
                 "binds it to choose the same again."
             )
+        if self.walk.manager.setting.world is not None:
+            return ": the outside world was left none, so that what it has of this epoch follows from the inputs alone."
         if not self.source.graph.task(self.scene.task).outputs:
             return (
                 ", as nobody is below it to hold them: what it had given to the outside world since the checkpoint it "
@@ -177,7 +180,8 @@ class RecoveryReplay:
                 checkpoint=scene.checkpoint,
             )
         plan = Plan(scene.task, scene.checkpoint, state, logs, (scene.attempt, *scene.before), "the returned log")
-        self.comparison = Comparison(source, scene.task, own=scene.attempt, against=scene.before)
+        writes = SinkWrites(source, self.story, scene.task, scene.attempt, state)
+        self.comparison = Comparison(source, scene.task, own=scene.attempt, against=scene.before, writes=writes)
         stepping = Stepping(
             source.graph.task(scene.task),
             self._lineage(),

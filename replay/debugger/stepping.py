@@ -292,10 +292,11 @@ class Stepping:
 
     def wrote(self, record: Record) -> None:
         """A sink gave a record to the outside."""
-        self.comparison.wrote(record)
+        held_back = self.comparison.wrote(record)
+        given = "has it already: it is held back" if held_back else "is given it"
         self.steps.write(
             "write-record",
-            f"Gives a record with key {_short(record.key)} to the outside world.",
+            f"Writes a record with key {_short(record.key)}; the outside world {given}.",
             causes=self._caused(),
         )
 
@@ -368,6 +369,10 @@ class Stepping:
         self.steps.sink.buffer(step, self.shape.id, channel, cut.seq, len(cut.payload), received, matches)
 
     # --- epochs ---
+
+    def sealed(self, epoch: int) -> list[dict[str, Any]]:
+        """A sink's part of a snapshot."""
+        return self.comparison.sealed(epoch)
 
     def epoch_started(self, epoch: int) -> None:
         """The task passed a barrier."""

@@ -14,6 +14,7 @@ from replay.debugger.logs import Built, check_decodable
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.scene import own_logs, snapshot_of
+from replay.debugger.sink_writes import SinkWrites
 from replay.debugger.story import Story
 from replay.jobs.registry import UnknownOperator, new_operator
 from replay.model import Record, TaskId
@@ -40,6 +41,10 @@ class Silent:
     def wrote(self, record: Record) -> None:
         """A sink's write."""
         self.comparison.wrote(record)
+
+    def sealed(self, epoch: int) -> list[dict[str, Any]]:
+        """A sink's part of a snapshot."""
+        return self.comparison.sealed(epoch)
 
     def epoch_started(self, epoch: int) -> None:
         """Nothing to compare."""
@@ -92,7 +97,8 @@ def verify_attempt(
 ) -> Comparison:
     """Raises `DivergenceFound` at the first thing that the attempt can't have done. `look_up` is called on the way."""
     plan = plan_of_attempt(source, story, task, attempt)
-    comparison = Comparison(source, task, own=attempt, against=())
+    writes = SinkWrites(source, story, task, attempt, plan.state)
+    comparison = Comparison(source, task, own=attempt, against=(), writes=writes)
     execution = Execution(source, plan, operator_of(source, task), Silent(comparison))
     execution.start()
     done = 0

@@ -70,7 +70,9 @@ class RecordOptions:
     standby: int = number(1, 0, 8, "standby tasks per task")
     spill: str = word("memory", ("memory", "eager", "availability", "oldest"), "where the in-flight log is kept")
     sink: str = word(
-        "plain", ("plain",), "what the sink promises", later=("transactional", "idempotent", "determinant")
+        "plain",
+        ("plain", "transactional", "idempotent", "determinant"),
+        "how sinks write: at once; by transactions; by a write-ahead log; to a world that keeps determinants",
     )
     time: str | None = word(None, ("processing", "ingestion", "event"), "which time the job runs on")
     kills: tuple[str, ...] = texts(

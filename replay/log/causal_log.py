@@ -172,8 +172,12 @@ class CausalLog:
         holder: str | None = None,
         pool_bytes: int | None = None,
         segment_bytes: int = 4096,
+        world: ChannelId | None = None,
     ):
-        """`pool_bytes` None keeps as much as there is; else `PoolExhausted` is raised where it does not fit."""
+        """`pool_bytes` None keeps as much as there is; else `PoolExhausted` is raised where it does not fit.
+
+        `world`: the pseudo-channel to a world outside that keeps determinants; it is told of all the task's own logs.
+        """
         self.task = task
         self.graph = graph
         self.sharing_depth = sharing_depth
@@ -189,6 +193,8 @@ class CausalLog:
             one.channel: tuple((LogId(task, thread), self.own[thread]) for thread in (MAIN, thread_of_output(k)))
             for k, one in enumerate(graph.task(task).outputs)
         }
+        if world is not None:
+            self._own_on[world] = tuple((LogId(task, thread), log) for thread, log in self.own.items())
 
     @property
     def main(self) -> ThreadLog:

@@ -3,6 +3,7 @@
 from replay.model.graph import Channel, Graph
 from replay.model.ids import (
     MAIN,
+    WORLD,
     ChannelId,
     LogId,
     TaskId,
@@ -16,6 +17,7 @@ from replay.model.record import BodyReader, Lineage, Record, json_bytes, read_js
 
 __all__ = [
     "MAIN",
+    "WORLD",
     "BodyReader",
     "Channel",
     "ChannelId",

@@ -16,6 +16,9 @@ Thread = str
 
 MAIN: Thread = "main"
 
+WORLD = TaskId("world")
+"""What lies outside of the job, where it is named beside tasks: as a holder, as the end of a pseudo-channel."""
+
 
 def thread_of_output(k: int) -> Thread:
     """The name of the output thread of output channel `k`."""

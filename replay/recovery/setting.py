@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replay.model import ChannelId, Graph, TaskId, channel_id
+from replay.model import WORLD, ChannelId, Graph, TaskId, channel_id
 from replay.recovery.answers import Logs
 
 Holdings = Callable[[TaskId, int], Logs]
@@ -64,7 +64,7 @@ class Setting:
             task=task,
             inputs=shape.inputs,
             outputs=tuple(output.channel for output in shape.outputs),
-            world=channel_id(task, "world") if keeps else None,
+            world=channel_id(task, WORLD) if keeps else None,
             sharing_depth=protocol.sharing_depth,
             on_lost=protocol.on_lost,
             distance=distance,

@@ -27,6 +27,7 @@ from replay.runtime.main_thread import MainThread
 from replay.runtime.network import Connection
 from replay.runtime.output import Cut
 from replay.runtime.output_thread import OutputThread
+from replay.runtime.sinks import new_sink
 from replay.runtime.task import TaskBody
 from replay.runtime.timer_thread import TimerThread
 
@@ -70,6 +71,7 @@ class Attempt:
         self.partition = engine.partition_of(task)
         self.recorder = engine.recorder.attempt(task, number)
         memory = engine.run_of.memory
+        setting = Setting.of(engine.graph, task, self._holdings, lambda *_: self.informed)
         self.causal = CausalLog(
             task,
             engine.graph,
@@ -77,18 +79,19 @@ class Attempt:
             holder=task,
             pool_bytes=memory.determinant_pool_bytes,
             segment_bytes=memory.determinant_segment_bytes,
+            world=setting.world,
         )
         self.in_flight = InFlight(self)
         self.inputs: list[Connection | None] = [None for _ in self.shape.inputs]
         self.outputs = tuple(OutputThread(self, k, one.channel) for k, one in enumerate(self.shape.outputs))
         self.main = MainThread(self)
         self.timers = TimerThread(self)
+        self.sink = new_sink(self, engine.graph.manifest.protocol.sink)
         self.received: list[dict[int, int]] = [{} for _ in self.shape.inputs]
         self.records_in = 0
         self.latencies_us: list[int] = []
         self._early: list[tuple[int, Arrival]] = []
         self.body: TaskBody
-        setting = Setting.of(engine.graph, task, self._holdings, lambda *_: self.informed)
         self.manager = RecoveryManager(setting, running=running, epoch=checkpoint, observer=self)
         self.doubts = Doubts(self)
 
@@ -126,6 +129,7 @@ class Attempt:
         """Starts main and output threads; first they follow the returned logs."""
         copies = tuple(logs)
         engine = self.engine
+        state = engine.state_of(self.task, self.checkpoint)
         self.body = TaskBody(
             engine.graph,
             self.task,
@@ -134,11 +138,12 @@ class Attempt:
             wall=self,
             append=self.causal.append if engine.logging else None,
             checkpoint=self.checkpoint,
-            state=engine.state_of(self.task, self.checkpoint),
+            state=state,
             main_logs={one.epoch: one.data for one in copies if one.log.thread == "main"},
         )
         self.executing = True
         engine.protocol.executing(self)
+        self.sink.restore((state or {}).get("transactions", ()))
         self._open_epoch(self.checkpoint)
         for i, early in self._early:
             self.body.gate.offer(i, early)
@@ -176,8 +181,8 @@ class Attempt:
             return self._early
         return [(i, one) for i in range(len(self.inputs)) for one in self.body.gate.untaken(i)]
 
-    def checkpoint_completed(self, checkpoint: int) -> None:
-        """Forgets what the running system needs no more; the recording keeps it."""
+    def checkpoint_completed(self, checkpoint: int, re: int) -> None:
+        """Forgets what the running system needs no more, the recording keeps it; what the sink sealed is final."""
         if self.engine.logging:
             self.recorder.logs(self.causal.own, before_epoch=checkpoint)
         # Whoever completes a checkpoint after its recovery has all of the epochs that are still kept.
@@ -187,6 +192,7 @@ class Attempt:
             output.truncate(checkpoint)
         self.causal.truncate(checkpoint)
         self.in_flight.truncate(checkpoint)
+        self.sink.completed(checkpoint, re)
 
     def _open_epoch(self, epoch: int) -> None:
         # An epoch without determinants is an epoch: its members are there, and empty.
@@ -261,10 +267,12 @@ class Attempt:
         return self.engine.externals.ask(call, request, effect)
 
     def wrote(self, record: Record) -> None:
-        """The sink wrote a record."""
-        now_us = self.main.now_us()
-        self.recorder.sink(self.body.epoch, now_us, record)
-        self.engine.sink_wrote(self, record, now_us)
+        """The operator gave a record to the outside."""
+        self.sink.write(record)
+
+    def sealed(self, checkpoint: int) -> list[dict[str, Any]]:
+        """The sink's part of a snapshot."""
+        return self.sink.barrier(checkpoint)
 
     def timer_set(self, callback: str, at_ms: int) -> None:
         """The body has a timer that comes before what was awaited."""
@@ -290,18 +298,19 @@ class Attempt:
         that it was not interrupted in between is one of its choices too.
         """
         running = self.executing and self.manager.is_running and not self.body.replaying
-        return running and not any(output.rebuilding for output in self.outputs)
+        return running and self.sink.settled and not any(output.rebuilding for output in self.outputs)
 
     @property
     def informed(self) -> bool:
         """Whether it holds again all that was ever told downstream through it.
 
         After a recovery that takes until it is settled and every input has brought a buffer of an informed sender: the
-        first buffer to a new attempt carries all that its sender holds. What a sink knows it told nobody.
+        first buffer to a new attempt carries all that its sender holds. What a sink knows it told nobody, unless its
+        world keeps determinants.
         """
         if not self._informed:
             heard_all = self.settled and len(self._heard) == len(self.inputs)
-            self._informed = heard_all or not self.outputs
+            self._informed = heard_all or not self.manager.setting.asked
         return self._informed
 
     def tell_when_settled(self) -> None:

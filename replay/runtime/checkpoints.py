@@ -144,8 +144,9 @@ class Checkpoints:
         def arrive() -> None:
             self._notices -= 1
             if attempt.alive and attempt.executing:
-                attempt.event("checkpoint-notified", re=re, task=attempt.task, checkpoint=checkpoint, bytes=size)
-                attempt.checkpoint_completed(checkpoint)
+                fields = {"task": attempt.task, "checkpoint": checkpoint, "bytes": size}
+                n = attempt.event("checkpoint-notified", re=re, **fields)
+                attempt.checkpoint_completed(checkpoint, n)
 
         self.engine.call(arrive)
 

@@ -31,6 +31,7 @@ class Costs:
     disk_seek_us: int = 100
     credits: int = 8
     batch_records: int = 32
+    flush_write_us: int = 20
 
     def upload_us(self, size: int) -> float:
         """How long a snapshot of that many bytes takes until it is safe."""

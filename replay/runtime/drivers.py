@@ -16,6 +16,9 @@ class Driver(Protocol):
     def wrote(self, record: Record) -> None:
         """A sink gave a record to the outside world."""
 
+    def sealed(self, checkpoint: int) -> list[dict[str, Any]]:
+        """The task passes a barrier: what the snapshot lists of the writes that are sealed, and not known final."""
+
     def timer_set(self, callback: str, at_ms: int) -> None:
         """A timer was set that comes before all others of its callback."""
 

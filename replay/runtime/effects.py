@@ -56,10 +56,12 @@ def _(effect: RequestReplay, attempt: Attempt) -> None:
 
 @_perform.register(RequestDeterminants)
 def _(effect: RequestDeterminants, attempt: Attempt) -> None:
-    channel = attempt.engine.graph.channel(effect.channel)
     fields = {"of": effect.of, "channel": effect.channel, "epoch": effect.epoch}
     n = attempt.event("determinants-requested", re=attempt.cause, **fields)
-    connection = attempt.output(channel.k).connection
+    if effect.channel == attempt.manager.setting.world:
+        attempt.engine.world.ask(attempt, effect, n)
+        return
+    connection = attempt.output(attempt.engine.graph.channel(effect.channel).k).connection
     if connection is None:
         return
     receiver = connection.receiver

@@ -26,6 +26,7 @@ from replay.runtime.partition_log import Partition
 from replay.runtime.protocol import FaultTolerance
 from replay.runtime.recorder import Members, Recorder
 from replay.runtime.scheduler import Action, Scheduler
+from replay.runtime.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Totals:
     buffers_sent: int = 0
     payload_bytes: int = 0
     delta_bytes: int = 0
+    world_bytes: int = 0
     records_written: int = 0
     logs: LogTotals = field(default_factory=LogTotals)
     returned: list[tuple[TaskId, int, Logs]] = field(default_factory=list)
@@ -83,6 +85,7 @@ class Engine:
         self.on_returned: Callable[[Attempt, Logs], None] | None = None
         self.on_event: Callable[[str, Mapping[str, Any]], None] | None = None
         self.current: dict[TaskId, Attempt] = {}
+        self.world = World(self)
         self.links = Links(self)
         self.checkpoints = Checkpoints(self, (protocol.checkpoint_interval_ms or 1000) * 1000)
         self.failures = Failures(self, run.blows, run.kills_in, protocol.standby)
@@ -105,12 +108,15 @@ class Engine:
         if progress is not None:
             self._report(progress)
         try:
-            self.scheduler.run(lambda: self.checkpoints.done, self._horizon_us)
+            self.scheduler.run(self._done, self._horizon_us)
             for attempt in self.current.values():
                 attempt.archive()
         finally:
             self.spill_files.close()
         return self.totals
+
+    def _done(self) -> bool:
+        return self.checkpoints.done and all(one.executing and one.sink.idle for one in self.current.values())
 
     def begin(self, checkpoint: int) -> None:
         """All tasks begin to execute together, from a checkpoint."""
@@ -205,6 +211,6 @@ class Engine:
         self.metrics.source_read(task, offset, t_us)
 
     def sink_wrote(self, attempt: Attempt, record: Record, t_us: int) -> None:
-        """A sink wrote a record."""
+        """What a sink wrote can be seen outside."""
         self.totals.records_written += 1
         self.metrics.sink_wrote(attempt, record, t_us)

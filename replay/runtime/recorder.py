@@ -103,11 +103,17 @@ class AttemptRecorder:
         line = b'{"offset":%d,"t_us":%d,"record":%b}\n' % (offset, t_us, fields)
         self._append("ndjson", f"{self._folder}/source/{epoch}.ndjson", line)
 
-    def sink(self, epoch: int, t_us: int, record: Record) -> None:
-        """The outside world accepted a record."""
+    def world(self, epoch: int, frame: SendingFrame) -> None:
+        """Determinants were left with the outside world."""
+        self._append("dlt", f"{self._folder}/world/{epoch}.dlt", frame.to_bytes())
+
+    def sink(self, epoch: int, t_us: int, record: Record, **marks: Any) -> None:
+        """The outside world accepted a record; `marks` are its `txn` or `id`."""
         fields = json_bytes([record.key, record.timestamp, record.value])
         lineage = json_bytes(record.lineage or ())
-        line = b'{"n":%d,"t_us":%d,"record":%b,"source":%b}\n' % (self._sink_lines, t_us, fields, lineage)
+        also = b"," + json_bytes(marks)[1:-1] if marks else b""
+        head = b'{"n":%d,"t_us":%d,"record":%b' % (self._sink_lines, t_us, fields)
+        line = b'%b,"source":%b%b}\n' % (head, lineage, also)
         self._sink_lines += 1
         self._append("ndjson", f"{self._folder}/sink/{epoch}.ndjson", line)
 
@@ -133,5 +139,8 @@ class _Unrecorded(AttemptRecorder):
     def source(self, epoch: int, offset: int, t_us: int, record: Record) -> None:
         return
 
-    def sink(self, epoch: int, t_us: int, record: Record) -> None:
+    def world(self, epoch: int, frame: SendingFrame) -> None:
+        return
+
+    def sink(self, epoch: int, t_us: int, record: Record, **marks: Any) -> None:
         return

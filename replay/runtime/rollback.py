@@ -27,6 +27,7 @@ def roll_back(engine: Engine, failure: int, why: str, re: int, *, start_us: floa
             old.end()
         attempts.append(engine.deploy(task.id, old.number + 1, old.host, checkpoint, running=True))
     start_us = engine.costs.deploy_us / 4 if start_us is None else start_us
+    engine.world.rolled_back()
     waiting = {attempt.task for attempt in attempts}
     for attempt in attempts:
         _restore(engine, attempt, checkpoint, n, waiting, start_us)

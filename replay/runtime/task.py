@@ -396,7 +396,7 @@ class TaskBody:
             "outputs": {one.channel: None for one in self.shape.outputs},
             "source": {} if source is None else {"offset": self.source_offset, **source.snapshot()},
             "services": {},
-            "transactions": [],
+            "transactions": self.driver.sealed(checkpoint),
         }
         if self.observer is not None:
             self.observer.snapshotting(checkpoint, state)

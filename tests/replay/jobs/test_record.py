@@ -180,7 +180,7 @@ def test_the_suffix_names_the_container(tmp_path: Path, suffix: str) -> None:
     [
         ({"protocol": "pessimistic"}, "--protocol pessimistic isn't built in yet"),
         ({"protocol": "magic"}, "unknown"),
-        ({"sink": "transactional"}, "--sink transactional isn't built in yet"),
+        ({"sink": "hopeful"}, "--sink is 'hopeful', which is unknown"),
         ({"job": "nexmark-q12", "time": "event"}, "nexmark-q12 doesn't run on event time"),
         ({"time": "lunar"}, "--time is 'lunar'"),
         ({"record_bytes": 200}, "--record-bytes means nothing to pass-through"),

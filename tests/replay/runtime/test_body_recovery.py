@@ -72,6 +72,9 @@ class World:
     def timer_set(self, callback: str, at_ms: int) -> None:
         """Looked at between the elements."""
 
+    def sealed(self, checkpoint: int) -> list[dict[str, Any]]:
+        return []
+
     def epoch_started(self, epoch: int) -> None:
         self.log.open(epoch)
 

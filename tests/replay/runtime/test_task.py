@@ -48,6 +48,9 @@ class Driver:
     def timer_set(self, callback: str, at_ms: int) -> None:
         raise AssertionError("a map sets no timer")
 
+    def sealed(self, checkpoint: int) -> list[dict[str, Any]]:
+        return []
+
     def epoch_started(self, epoch: int) -> None:
         self.epochs.append(epoch)
 

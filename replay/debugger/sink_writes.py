@@ -1,0 +1,101 @@
+"""What a replay gives to the outside, held against what the world outside accepted and what the snapshots list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from replay.bundle.lines import read_lines
+from replay.bundle.members import member_name
+from replay.debugger.outcome import DivergenceFound
+from replay.debugger.ports import RecordingSource
+from replay.debugger.story import Story
+from replay.model import Record, TaskId, json_bytes
+
+Lines = Iterator[tuple[int, Mapping[str, Any]]]
+"""(attempt, line of `sink/`)."""
+
+
+class SinkWrites:
+    """The writes of one attempt, by the kind of its sink.
+
+    `held_back`: writes that the attempt makes again and that its world, which keeps determinants, had accepted before;
+    they come first, and must be the same.
+    """
+
+    def __init__(
+        self, source: RecordingSource, story: Story, task: TaskId, attempt: int, state: Mapping[str, Any] | None
+    ):
+        self.task = task
+        self.kind = "plain" if source.graph.task(task).outputs else source.manifest.protocol.sink
+        before = _accepted_before(source, story, task, attempt) if self.kind == "determinant" else iter(())
+        own = ((attempt, line) for line in source.sink(task, attempt))
+        # A write-ahead log is in the snapshots; what was flushed of it, and when, does not follow from the inputs.
+        self._lines: Lines = iter(()) if self.kind == "idempotent" else chain(before, own)
+        self.attempt = attempt
+        self.held_back = 0
+        self._sealed = _unnumbered((state or {}).get("transactions"))
+        self._sealed_now = False
+        self._open: list[Any] = []
+
+    def wrote(self, record: Record) -> bool:
+        """Must be what the world accepted next, as far as it did; returns whether it was held back."""
+        made = [record.key, record.timestamp, record.value]
+        if self.kind in ("transactional", "idempotent"):
+            self._open.append([*made, record.lineage or ()])
+        attempt, line = next(self._lines, (self.attempt, None))
+        if line is None or not isinstance(line.get("record"), list):
+            return False
+        if json_bytes(line["record"][:3]) != json_bytes(made):
+            raise DivergenceFound(
+                f"Write {line.get('n')} of {self.task}, attempt {attempt}, as the outside world accepted it, differs "
+                f"from what the replay gives it.",
+                member=f"tasks/{self.task}/{attempt}/sink/",
+                asked=json_bytes(made).decode()[:400],
+                logged=json_bytes(line["record"]).decode()[:400],
+            )
+        self.held_back += attempt != self.attempt
+        return attempt != self.attempt
+
+    def sealed(self, epoch: int) -> list[dict[str, Any]]:
+        """The sink's part of a snapshot, but for the numbers that the world gave its transactions."""
+        self._sealed_now = bool(self._open)
+        if self._open:
+            entry: dict[str, Any] = {"epoch": epoch, "records": len(self._open)}
+            if self.kind == "idempotent":
+                entry["writes"] = self._open
+            self._sealed.append(entry)
+            self._open = []
+        return list(self._sealed)
+
+    def agree(self, made: Sequence[Mapping[str, Any]], recorded: object) -> bool:
+        """What was made final meanwhile is not listed any more; what this very barrier sealed can't be final yet."""
+        listed = _unnumbered(recorded)
+        if not isinstance(recorded, list) or len(listed) != len(recorded) or len(listed) > len(made):
+            return False
+        end = list(made)[len(made) - len(listed) :]
+        return json_bytes(end) == json_bytes(listed) and (bool(listed) or not self._sealed_now)
+
+
+def _unnumbered(transactions: object) -> list[dict[str, Any]]:
+    listed = transactions if isinstance(transactions, list) else []
+    return [{key: value for key, value in one.items() if key != "txn"} for one in listed if isinstance(one, dict)]
+
+
+def _accepted_before(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> Lines:
+    """What earlier attempts gave to the world since the checkpoint that this one restored, and no rollback undid."""
+    if source.manifest.protocol.sharing_depth == 0:
+        return
+    chain_: list[int] = []
+    for one in sorted((one for one in source.attempts(task) if one <= attempt), reverse=True):
+        chain_.append(one)
+        if story.was_rolled_back_to(task, one):
+            break
+    checkpoint = story.checkpoint_of(task, attempt)
+    for one in reversed([one for one in chain_ if one != attempt]):
+        for epoch in source.epochs(task, one, "sink"):
+            if epoch >= checkpoint:
+                path = member_name(task, one, "sink", epoch)
+                with source.members.open(path) as stream:
+                    yield from ((one, line) for _, line in read_lines(stream, path))
