@@ -72,7 +72,6 @@ class InFlight:
             self.files.drop(name)
         for kept in gone:
             self._resident.pop(kept, None)
-            self.attempt.outputs[self._k[kept.channel]].forget(kept.buffer.seq)
         self._release(sum(1 for kept in gone if kept.place is None and not kept.buffer.is_event))
 
     def close(self) -> None:

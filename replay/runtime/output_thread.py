@@ -224,10 +224,6 @@ class OutputThread:
 
     # --- the other end ---
 
-    def forget(self, seq: int) -> None:
-        """That buffer is never sent again."""
-        self._sendings.pop(seq, None)
-
     def replays(self, replay: InFlightReplay) -> bool:
         """Whether that replay is still the one that is sent from."""
         return self._replay is replay

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from random import Random
 
 import pytest
 
+from replay.bundle.frames import read_sendings
 from replay.bundle.reader import Bundle
 from replay.debugger.replay import replay
 from replay.debugger.story import Story
@@ -113,3 +115,22 @@ def test_a_recovery_takes_every_kind_of_choice_from_the_log() -> None:
         "watermark",
         "idle",
     }
+
+
+def test_the_sendings_of_a_buffer_are_numbered_from_0_on() -> None:
+    """Few buffers an epoch: what a completed checkpoint covers is forgotten, and nothing that has its number."""
+    again = 0
+    for seed in range(6):
+        manifest = eventful.manifest(buffer_bytes=8000, watermarks={"every_ms": 9}, interval_ms=12)
+        blows = [Blow((Kill(TaskId(f"{name}.0"), 30.0 + seed + after),)) for name, after in (("two", 0), ("sink", 20))]
+        slow = replace(eventful.COSTS, flush_us=6_000)
+        members = eventful.recording_of(*eventful.engine_of(manifest, seed=seed, blows=blows, costs=slow, records=80))
+        counts: dict[tuple[str, int], int] = {}
+        for name in members.names("tasks/"):
+            for _, frame in read_sendings(members.members[name]) if name.endswith(".dlt") else ():
+                output = name.rpartition("/")[0]
+                expected = counts.get((output, frame.seq), 0)
+                assert frame.sending == expected, f"seed {seed}: {name}, buffer {frame.seq}"
+                counts[output, frame.seq] = expected + 1
+        again += sum(count > 1 for count in counts.values())
+    assert again > 20
