@@ -88,6 +88,8 @@ class Recording:
                 source, target = output["channel"].split(">")
                 i = self.tasks[target]["inputs"].index(output["channel"])
                 self.channels[output["channel"]] = (source, k, target, i)
+        # Where a world outside keeps determinants, every sink has a channel there.
+        self.worlds = {f"{task}>world" for task, one in self.tasks.items() if not one["outputs"]}
         self.members = defaultdict(dict)
         self.unknown = []
         for file in self.files:

@@ -94,7 +94,7 @@ def check_events(recording):
         for field in ("task", "at", "of", "to"):
             if field in event and event["type"] != "recovery-state" and event[field] not in {*recording.tasks, "world"}:
                 yield f"{where}: {field} names no task, {event[field]}"
-        if "channel" in event and event["channel"] not in recording.channels:
+        if "channel" in event and event["channel"] not in {*recording.channels, *recording.worlds}:
             yield f"{where}: names no channel, {event['channel']}"
 
 
