@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from replay.bundle.reader import open_bundle
+from replay.debugger.replay import replay
 from replay.errors import PoolExhausted, ReplayError
 from replay.jobs.options import RecordOptions, WrongOption, parse_sharing_depth
 from replay.jobs.record import record
@@ -97,6 +99,8 @@ def test_under_every_policy_and_layout_failures_leave_the_same_in_the_sinks(
     assert json.loads((out / "job.json").read_text())["protocol"]["spill"] == spill
     assert (summary["logs"]["spilled_bytes"] > 0) == (spill != "memory")
     assert (summary["logs"]["reloaded_bytes"] > 0) == (spill != "memory")
+    bundle = open_bundle(out)
+    assert {replay(bundle, failure=n).verdict for n in range(4)} == {"identical"}
 
 
 def test_a_spilling_recording_is_the_same_again(tmp_path: Path) -> None:
