@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 ENDED_WITH_RECORDING = "end of the recording"
+SUSPECTED = "suspected"
+"""The cause of a failure that was none: the attempt was only taken for failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One attempt. `ended_us` is the recording's end where nothing else ended it."""
+    """One attempt. `ended_us` is the recording's end where nothing else ended it.
+
+    One that `lingers` was suspected and ran on for a while, fenced: what it did after its end counts for nobody.
+    """
 
     task: str
     attempt: int
@@ -19,12 +24,13 @@ class Life:
     ended_us: int
     ended_by: str
     failure: int | None = None
+    lingers: bool = False
 
 
 def lives(events: Iterable[Mapping[str, Any]]) -> dict[str, list[Life]]:
     """Every attempt of every task, by task and attempt."""
     started: dict[tuple[str, int], int] = {}
-    failed: dict[tuple[str, int], tuple[int, int | None]] = {}
+    failed: dict[tuple[str, int], tuple[int, int | None, bool]] = {}
     end_us = 0
     for event in events:
         t_us = _int(event.get("t_us"))
@@ -35,19 +41,19 @@ def lives(events: Iterable[Mapping[str, Any]]) -> dict[str, list[Life]]:
         if kind == "attempt-started":
             started.setdefault((task, attempt), t_us)
         elif kind == "task-failed":
-            failed.setdefault((task, attempt), (t_us, event.get("failure")))
+            failed.setdefault((task, attempt), (t_us, event.get("failure"), event.get("cause") == SUSPECTED))
     return _by_task(started, failed, end_us)
 
 
 def _by_task(
-    started: dict[tuple[str, int], int], failed: dict[tuple[str, int], tuple[int, int | None]], end_us: int
+    started: dict[tuple[str, int], int], failed: dict[tuple[str, int], tuple[int, int | None, bool]], end_us: int
 ) -> dict[str, list[Life]]:
     found: dict[str, list[Life]] = {}
     for task, attempt in sorted({*started, *failed}):
         begin_us = started.get((task, attempt), 0)
         if (task, attempt) in failed:
-            ended_us, failure = failed[task, attempt]
-            life = Life(task, attempt, begin_us, ended_us, "failure", failure)
+            ended_us, failure, lingers = failed[task, attempt]
+            life = Life(task, attempt, begin_us, ended_us, "failure", failure, lingers)
         elif (task, attempt + 1) in started:
             # Without a failure of its own, an attempt is ended by a rollback just before the next one begins.
             life = Life(task, attempt, begin_us, started[task, attempt + 1], "rollback")

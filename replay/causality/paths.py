@@ -44,7 +44,7 @@ def causal_path(recording: Recording, task: str, attempt: int) -> dict[str, Any]
     life = life_of(known, task, attempt) or Life(task, attempt, 0, _end_us(known), "unknown")
     logs = _logs(recording, TaskId(task), attempt)
     found = holders(recording, TaskId(task))
-    mine = [one for one in found.growths if one.attempt == attempt and one.t_us <= life.ended_us]
+    mine = [one for one in found.growths if one.attempt == attempt and (life.lingers or one.t_us <= life.ended_us)]
     holding = {one.holder for one in mine}
     return {
         "task": task,

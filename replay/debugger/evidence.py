@@ -140,11 +140,11 @@ class _OutputCheck:
 
     def _check_main_place(self, placed: Placed) -> None:
         frame = placed.frame
-        if self.life is not None and self.exact and not self.life.started_us <= frame.t_us <= self.life.ended_us:
+        life, t_us = self.life, frame.t_us
+        if life is not None and self.exact and (t_us < life.started_us or (t_us > life.ended_us and not life.lingers)):
             self._differs(
                 placed,
-                f"was cut at {frame.t_us} us, but the attempt lived from {self.life.started_us} us to "
-                f"{self.life.ended_us} us",
+                f"was cut at {frame.t_us} us, but the attempt lived from {life.started_us} us to {life.ended_us} us",
             )
         if not self.logged:
             return

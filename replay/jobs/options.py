@@ -142,7 +142,8 @@ class RecordOptions:
     prefetch: int = number(10, 0, 1 << 20, "buffers that a replay reads ahead from disk", metavar="BUFFERS")
     disk_mib_s: float = measure(500.0, 0.001, 1e9, "of a task's disk", metavar="MIB")
     flush_ms: float = measure(20.0, 0, LONGEST_MS, "after what time a buffer leaves that is not full", metavar="MS")
-    heartbeat_timeout_ms: int = number(500, 1, LONGEST_MS, "after what silence a host counts as failed")
+    heartbeat_ms: int = number(100, 1, LONGEST_MS, "how often a task lets the coordinator hear that it lives")
+    heartbeat_timeout_ms: int = number(500, 2, LONGEST_MS, "after what silence a task counts as failed")
 
     def __post_init__(self) -> None:
         for one in fields(self):

@@ -96,6 +96,7 @@ def costs_of(options: RecordOptions) -> Costs:
         disk_bytes_per_s=max(1, round(options.disk_mib_s * (1 << 20))),
         rtt_us=round(options.rtt_ms * 1000),
         bandwidth_bytes_per_s=max(1, round(options.bandwidth_mib_s * (1 << 20))),
+        heartbeat_us=options.heartbeat_ms * 1000,
         heartbeat_timeout_us=options.heartbeat_timeout_ms * 1000,
     )
 

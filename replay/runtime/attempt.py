@@ -33,6 +33,7 @@ from replay.runtime.timer_thread import TimerThread
 
 if TYPE_CHECKING:
     from replay.runtime.engine import Engine
+    from replay.runtime.hosts import Seat
 
 
 class _Received:
@@ -59,7 +60,10 @@ class Attempt:
         self.serial = engine.next_serial()
         self.host = host
         self.checkpoint = checkpoint
+        self.seat: Seat | None = None
+        self.since_us = engine.scheduler.now_us
         self.alive = True
+        self.fenced = False
         self.executing = False
         self.deployed = True
         self.escalated = False
@@ -94,6 +98,11 @@ class Attempt:
         self.body: TaskBody
         self.manager = RecoveryManager(setting, running=running, epoch=checkpoint, observer=self)
         self.doubts = Doubts(self)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it lives and the coordinator listens to it: one that was falsely suspected runs on for nothing."""
+        return self.alive and not self.fenced
 
     # --- the recovery manager ---
 
@@ -317,6 +326,7 @@ class Attempt:
         """Lets the coordinator repeat what it could not tell before, and timers fire that could not."""
         if self.settled:
             self.timers.start()
+            self.engine.failures.settled(self)
             self.engine.checkpoints.settled(self, self.state_cause)
 
     def trigger_checkpoint(self, checkpoint: int, timestamp_ms: int) -> bool:

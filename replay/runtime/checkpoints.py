@@ -31,7 +31,7 @@ class Checkpoints:
         self.engine = engine
         self.interval_us = interval_us
         self.completed = 0
-        self.completed_us = 0
+        self.completed_event: int | None = None
         self.finished = False
         self._next = 1
         self._pending: _Pending | None = None
@@ -44,6 +44,11 @@ class Checkpoints:
     def start(self) -> None:
         """The first one after an interval."""
         self.engine.scheduler.after(self.interval_us, self._tick)
+
+    def state_bytes(self, task: str, checkpoint: int) -> int:
+        """What there is to load of a snapshot: its own bytes, and those that the state is declared to have."""
+        data = self.state(task, checkpoint)
+        return 0 if data is None else len(data) + self.engine.costs.state_bytes
 
     def state(self, task: str, checkpoint: int) -> bytes | None:
         """A safe snapshot; None for the initial state."""
@@ -70,6 +75,8 @@ class Checkpoints:
             return
         if not engine.protocol.may_checkpoint(engine):
             return
+        if any(engine.failures.is_known(engine.current[source]) for source in engine.sources):
+            return  # a source that is not there can't begin one
         exhausted = engine.all_exhausted()
         if exhausted and self._idle:
             return  # nothing happened since the last one: only kills are awaited
@@ -87,9 +94,9 @@ class Checkpoints:
     def _call(self, source: TaskId, checkpoint: int, timestamp_ms: int) -> None:
         def arrive() -> None:
             attempt = self.engine.current[source]
-            if not attempt.alive and not self.engine.failures.is_known(attempt):
+            if not attempt.counts and not self.engine.failures.is_known(attempt):
                 return  # its failure, once detected, aborts the checkpoint
-            if not attempt.alive or not attempt.trigger_checkpoint(checkpoint, timestamp_ms):
+            if not attempt.counts or not attempt.trigger_checkpoint(checkpoint, timestamp_ms):
                 self.engine.call(lambda: self._declined(source, checkpoint))
 
         self.engine.call(arrive)
@@ -107,36 +114,40 @@ class Checkpoints:
             if not attempt.alive:
                 return
             attempt.recorder.state(checkpoint, data)
-            fields = {"task": attempt.task, "checkpoint": checkpoint, "bytes": len(data)}
+            size = len(data) + self.engine.costs.state_bytes
+            fields = {"task": attempt.task, "checkpoint": checkpoint, "bytes": size}
             n = attempt.event("checkpoint-acknowledged", re=self._event_of(checkpoint), **fields)
-            self.engine.call(lambda: self._acknowledged(attempt.task, checkpoint, data, n))
+            self.engine.call(lambda: self._acknowledged(attempt, checkpoint, data, n))
 
-        self.engine.scheduler.after(self.engine.costs.upload_us(len(data)), uploaded)
+        self.engine.scheduler.after(self.engine.costs.upload_us(len(data) + self.engine.costs.state_bytes), uploaded)
 
     def _event_of(self, checkpoint: int) -> int | None:
         pending = self._pending
         return pending.event if pending is not None and pending.checkpoint == checkpoint else None
 
-    def _acknowledged(self, task: TaskId, checkpoint: int, data: bytes, event: int) -> None:
+    def _acknowledged(self, attempt: Attempt, checkpoint: int, data: bytes, event: int) -> None:
         pending = self._pending
         if pending is None or pending.checkpoint != checkpoint:
             return
-        self._states[task, checkpoint] = data
-        pending.sizes[task] = len(data)
+        if attempt.fenced or self.engine.current[attempt.task] is not attempt:
+            return  # whoever took its place acknowledges for itself
+        self._states[attempt.task, checkpoint] = data
+        pending.sizes[attempt.task] = len(data) + self.engine.costs.state_bytes
         if len(pending.sizes) == len(self.engine.graph.tasks):
             self._complete(pending, event)
 
     def _complete(self, pending: _Pending, event: int) -> None:
         engine, checkpoint = self.engine, pending.checkpoint
         self._pending = None
-        self.completed, self.completed_us = checkpoint, engine.scheduler.now_us
         n = engine.event("checkpoint-completed", re=event, checkpoint=checkpoint)
+        self.completed, self.completed_event = checkpoint, n
         self._states = {key: data for key, data in self._states.items() if key[1] >= checkpoint}
         self._ignored = {one: tasks for one, tasks in self._ignored.items() if one > checkpoint}
         self._idle = pending.last and engine.failures.quiet
         self.finished = self._idle and not engine.failures.kills_left
         for attempt in list(engine.current.values()):
             self._notify(attempt, checkpoint, pending.sizes[attempt.task], n)
+        engine.failures.standbys.completed(checkpoint, n)
 
     def _notify(self, attempt: Attempt, checkpoint: int, size: int, re: int) -> None:
         self._notices += 1

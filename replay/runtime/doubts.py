@@ -44,7 +44,7 @@ class Doubts:
     @property
     def _must_begin_again(self) -> bool:
         attempt = self._attempt
-        if not self._lost or not attempt.alive or attempt.informed:
+        if not self._lost or not attempt.counts or attempt.informed:
             return False
         return any(relay.askers for relay in attempt.manager.state.context.relays.open)
 

@@ -26,12 +26,17 @@ from replay.runtime.partition_log import Partition
 from replay.runtime.protocol import FaultTolerance
 from replay.runtime.recorder import Members, Recorder
 from replay.runtime.scheduler import Action, Scheduler
+from replay.runtime.suspicion import Suspicion
 from replay.runtime.world import World
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is to be run: a job's manifest, its operators and partitions, and what is to go wrong."""
+    """What is to be run: a job's manifest, its operators and partitions, and what is to go wrong.
+
+    `hosts` and `slots` (of each host) None: as many as are needed. `local_copies`: a host keeps the snapshots of its
+    tasks, so one that is rescheduled there need not load them from afar.
+    """
 
     manifest: Manifest
     protocol: FaultTolerance
@@ -43,6 +48,10 @@ class Run:
     jitter: float = 0.5
     blows: Sequence[Blow] = ()
     kills_in: Sequence[KillIn] = ()
+    suspicions: Sequence[Suspicion] = ()
+    hosts: int | None = None
+    slots: int | None = None
+    local_copies: bool = False
     externals: Mapping[str, External] = field(default_factory=dict)
 
 
@@ -88,7 +97,7 @@ class Engine:
         self.world = World(self)
         self.links = Links(self)
         self.checkpoints = Checkpoints(self, (protocol.checkpoint_interval_ms or 1000) * 1000)
-        self.failures = Failures(self, run.blows, run.kills_in, protocol.standby)
+        self.failures = Failures(self, run, protocol.standby)
         self.sources: tuple[TaskId, ...] = tuple(task.id for task in self.graph.tasks if not task.inputs)
         self.metrics = Metrics(self)
 
@@ -97,19 +106,22 @@ class Engine:
     def run(self, progress: Callable[[int, int], None] | None = None) -> Totals:
         """Runs the job to its end; `progress` is told how many records of how many the sources have read."""
         for task in self.graph.tasks:
-            attempt = self.deploy(task.id, 0, self.failures.standbys.host(task.subtask), 0, running=True)
+            seat = self.failures.placement.first(task.id, task.subtask)
+            attempt = self.deploy(task.id, 0, seat.host, 0, running=True)
+            attempt.seat = seat
             attempt.state_cause = self.event(
                 "attempt-started", task=task.id, attempt=0, host=attempt.host, standby=False, checkpoint=0
             )
+        self.failures.standbys.start()
         self.begin(0)
         self.checkpoints.start()
-        self.failures.kills.start()
+        self.failures.start()
         self.metrics.start()
         if progress is not None:
             self._report(progress)
         try:
             self.scheduler.run(self._done, self._horizon_us)
-            for attempt in self.current.values():
+            for attempt in (*self.current.values(), *self.failures.fenced):
                 attempt.archive()
         finally:
             self.spill_files.close()
@@ -125,7 +137,7 @@ class Engine:
             attempt.deployed = True
             attempt.execute()
         for attempt in list(self.current.values()):
-            self.failures.kills.deployed(attempt)
+            self.failures.deployed(attempt)
 
     def deploy(self, task: TaskId, number: int, host: str, checkpoint: int, *, running: bool) -> Attempt:
         """A new attempt takes the task's place."""
@@ -141,9 +153,11 @@ class Engine:
     def _horizon_us(self) -> int:
         # Whatever is needed after the last arrival and the last kill is over in a small multiple of this.
         last_us = max((one.arrival_us(one.records) for one in self.run_of.partitions.values()), default=0)
-        last_us = max(last_us, int(self.failures.kills.last_ms * 1000))
+        last_us = max(last_us, int(self.failures.last_ms * 1000))
         costs, failures = self.costs, len(self.failures.all) + 1
-        calm_us = 20 * (self.checkpoints.interval_us + costs.heartbeat_timeout_us + costs.deploy_us)
+        calm_us = 20 * (
+            self.checkpoints.interval_us + costs.heartbeat_timeout_us + costs.deploy_us + costs.host_restart_us
+        )
         return 4 * last_us + failures * calm_us + 60_000_000
 
     def _report(self, progress: Callable[[int, int], None]) -> None:
@@ -184,7 +198,7 @@ class Engine:
 
     def all_exhausted(self) -> bool:
         """Whether every source has read its partition to the end, and no task is recovering."""
-        if not all(one.executing and one.manager.is_running for one in self.current.values()):
+        if not all(one.counts and one.executing and one.manager.is_running for one in self.current.values()):
             return False
         for source in self.sources:
             partition, attempt = self.partition_of(source), self.current[source]

@@ -29,22 +29,34 @@ class KillIn:
     state: str
 
 
+@dataclass(frozen=True, slots=True)
+class KillHost:
+    """A host with all that is on it, at a time since the job's origin."""
+
+    host: str
+    at_ms: float
+
+
 @dataclass(slots=True)
 class Blow:
     """Kills that belong together: their failures name the first of them."""
 
-    kills: tuple[Kill, ...]
+    kills: tuple[Kill | KillHost, ...]
     first_failure: int | None = None
 
 
 class Kills:
-    """Strikes the current attempt of a task; where there is none just then, the next one."""
+    """Strikes the current attempt of a task; where there is none just then, the next one.
+
+    A host is struck when its time has come, whatever is on it.
+    """
 
     def __init__(self, engine: Engine, blows: Sequence[Blow], kills_in: Sequence[KillIn]):
         self.engine = engine
         self.left = sum(len(blow.kills) for blow in blows)
         self.last_ms = max((kill.at_ms for blow in blows for kill in blow.kills), default=0)
         self.not_made = list(kills_in)
+        self.struck_nothing: list[KillHost] = []
         self._blows = tuple(blows)
         self._waiting: list[tuple[TaskId, Blow]] = []
 
@@ -52,14 +64,36 @@ class Kills:
         """Schedules those that have a time."""
         for blow in self._blows:
             for kill in blow.kills:
-                self.engine.scheduler.at(int(kill.at_ms * 1000), self._striking(kill.task, blow))
+                self.engine.scheduler.at(int(kill.at_ms * 1000), self._making(kill, blow))
+
+    def _making(self, kill: Kill | KillHost, blow: Blow) -> Callable[[], None]:
+        if isinstance(kill, Kill):
+            return self._striking(kill.task, blow)
+        return lambda: self._strike_host(kill, blow)
+
+    def _strike_host(self, kill: KillHost, blow: Blow) -> None:
+        self.left -= 1
+        failures, several = self.engine.failures, len(blow.kills) > 1
+        # What is only being deployed there ends when it would begin.
+        for attempt in self.engine.current.values():
+            if attempt.host == kill.host and attempt.alive and not attempt.deployed:
+                self.left += 1
+                self._waiting.append((attempt.task, blow))
+        if kill.host in failures.hosts.down:
+            self.struck_nothing.append(kill)
+            return
+        first = failures.fail_host(kill.host, together=blow.first_failure, first_of_several=several)
+        if first is None:
+            self.struck_nothing.append(kill)
+        elif blow.first_failure is None and several:
+            blow.first_failure = first
 
     def _striking(self, task: TaskId, blow: Blow) -> Callable[[], None]:
         return lambda: self._strike(task, blow)
 
     def _strike(self, task: TaskId, blow: Blow) -> None:
         attempt = self.engine.current[task]
-        if not attempt.alive or not attempt.deployed:
+        if not attempt.counts or not attempt.deployed:
             self._waiting.append((task, blow))
             return
         self.left -= 1

@@ -69,18 +69,22 @@ class Links:
             else:
                 end.inputs[channel.i] = None
             end.handle(ChannelLost(channel.id, side), re=n)  # type: ignore[arg-type]
-            self.engine.call(lambda n=n: self.engine.failures.detected(failure, "connection", n))  # type: ignore[misc]
+            if not end.fenced:
+                self.engine.call(lambda n=n: self.engine.failures.detection.connection_lost(failure, n))  # type: ignore[misc]
 
     def notice_at_once(self, connection: Connection) -> None:
         """The surviving end hears of the other's next attempt before the connection breaks."""
-        gone = connection.receiver if connection.sender.alive else connection.sender
+        sender = connection.sender
+        gone = connection.receiver if sender.counts and self.engine.current[sender.task] is sender else sender
         failure, re = self.engine.failures.failure_of(gone)
         self.notice(connection, failure, re)
 
     def fence(self, attempt: Attempt, of: str) -> None:
         """Having answered for a newer attempt, nothing of an older one is taken any more."""
         for connection in attempt.inputs:
-            if connection is not None and connection.sender.task == of and not connection.sender.alive:
+            if connection is None or connection.sender.task != of:
+                continue
+            if not connection.sender.counts or self.engine.current[connection.sender.task] is not connection.sender:
                 self.notice_at_once(connection)
 
     # --- finding again ---
@@ -98,7 +102,7 @@ class Links:
     def _connect(self, channel: Channel, because_of: Attempt, re: int) -> None:
         current = self.engine.current
         sender, receiver = current[channel.source], current[channel.target]
-        if not because_of.alive or not sender.alive or not receiver.alive:
+        if not because_of.counts or not sender.counts or not receiver.counts:
             return  # whoever comes in its place connects
         known = self._connections.get(channel.id)
         if known is not None and known.open:

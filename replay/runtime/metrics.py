@@ -68,6 +68,7 @@ class Metrics:
         last_us = max((read_us for read_us in known if read_us is not None), default=None)
         if last_us is not None:
             self._latencies_us.setdefault(attempt.task, []).append(t_us - last_us)
+            self.engine.failures.pace.wrote(t_us - last_us, t_us)
 
     def _tick(self) -> None:
         if self.engine.checkpoints.finished:

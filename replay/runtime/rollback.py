@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from replay.model import TaskId
 from replay.runtime.attempt import Attempt
+from replay.runtime.hosts import Seat
 
 if TYPE_CHECKING:
     from replay.runtime.engine import Engine
@@ -23,14 +26,34 @@ def roll_back(engine: Engine, failure: int, why: str, re: int, *, start_us: floa
     attempts: list[Attempt] = []
     for task in engine.graph.tasks:
         old = engine.current[task.id]
-        if old.alive:
-            old.end()
-        attempts.append(engine.deploy(task.id, old.number + 1, old.host, checkpoint, running=True))
+        if old.counts:
+            old.end()  # one that is fenced can't be reached
+        seat = engine.failures.placement.kept(old)
+        attempt = engine.deploy(task.id, old.number + 1, old.host, checkpoint, running=True)
+        attempt.deployed = False  # what is to strike it waits until it executes
+        attempt.seat = seat
+        attempts.append(attempt)
     start_us = engine.costs.deploy_us / 4 if start_us is None else start_us
     engine.world.rolled_back()
     waiting = {attempt.task for attempt in attempts}
     for attempt in attempts:
-        _restore(engine, attempt, checkpoint, n, waiting, start_us)
+        _seat(engine, attempt, partial(_restore, engine, attempt, checkpoint, n, waiting, start_us))
+
+
+def _seat(engine: Engine, attempt: Attempt, seated: Callable[[], None]) -> None:
+    """Its predecessor's slot is kept where there is one; else it waits for another."""
+
+    def granted(seat: Seat) -> None:
+        attempt.seat = seat
+        attempt.host = seat.host
+        seated()
+
+    if attempt.seat is not None:
+        granted(attempt.seat)
+    else:
+        engine.failures.placement.ask(
+            attempt.task, granted, wanted=lambda: engine.current[attempt.task] is attempt and attempt.alive
+        )
 
 
 def _restore(engine: Engine, attempt: Attempt, checkpoint: int, re: int, waiting: set[TaskId], start_us: float) -> None:
@@ -45,8 +68,7 @@ def _restore(engine: Engine, attempt: Attempt, checkpoint: int, re: int, waiting
         rollback=re,
     )
     attempt.state_cause = n
-    attempt.deployed = False  # what is to strike it waits until it executes
-    size = len(engine.checkpoints.state(attempt.task, checkpoint) or b"")
+    size = engine.checkpoints.state_bytes(attempt.task, checkpoint)
     fields = {"task": attempt.task, "checkpoint": checkpoint, "bytes": size}
 
     def deployed() -> None:

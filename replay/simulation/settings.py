@@ -29,6 +29,7 @@ def random_costs(draw: Random) -> Costs:
         rpc_us=draw.choice((20, 500, 10_000)),
         connect_us=draw.choice((50, 2_000, 30_000)),
         loss_notice_us=draw.choice((20, 1_000, 20_000)),
+        heartbeat_us=2_000,
         heartbeat_timeout_us=draw.choice((5_000, 200_000)),
         snapshot_us=draw.choice((50, 2_000, 20_000)),
         restore_us=draw.choice((50, 5_000, 40_000)),

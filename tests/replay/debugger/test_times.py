@@ -81,7 +81,7 @@ def test_steps_of_a_recovery_are_at_the_times_of_its_events_and_takes(seed: int)
 
 def test_a_barrier_of_later_is_not_taken_while_the_log_is_followed() -> None:
     """It asks no log: only its receipt tells that it came after what the other channel still had to give."""
-    for seed in (1, 4, 7):
+    for seed in (1, 5, 7):
         bundle = bundle_of(one_failure(seed=seed))
         kept = Kept()
         outcome = replay(bundle, failure=0, sink=kept)

@@ -169,6 +169,7 @@ COSTS = Costs(
     rpc_us=100,
     connect_us=400,
     loss_notice_us=300,
+    heartbeat_us=5_000,
     heartbeat_timeout_us=20_000,
     snapshot_us=300,
     restore_us=500,

@@ -13,10 +13,14 @@ from replay.simulation.world import World
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "log-format.md"
 WORLDS = 40
 
-# Not every event of the type has these: which of the two began it, one blow of several, latency where it ends.
+# Not every event of the type has these: which of the two began it, one blow of several, a wait for a slot, a
+# standby that loads, latency where it ends.
 CONDITIONAL = {
     "attempt-started": {"failure", "rollback"},
     "task-failed": {"together"},
+    "task-rescheduled": {"waited_us"},
+    "restore-started": {"host"},
+    "state-restored": {"host"},
     "metric": {"latency_p50_us", "latency_p99_us"},
 }
 # Written by sinks with transactions and by recorders that lose something; neither is in these worlds.
