@@ -42,4 +42,5 @@ CONCAT = SampleJob(
     description="Letters of several inputs are put one behind the other, two at a time: the order shows.",
     shape=lambda options: row(options, source(options, time="processing"), [Step("concat", Concat)], ("hash", "hash")),
     partitions=lambda manifest, options: steady_partitions(manifest, options, _letter),
+    shows_all=True,
 )

@@ -56,4 +56,5 @@ ENRICH = SampleJob(
     description="Each order is looked up and written down outside, by calls that never answer twice alike, or raise.",
     shape=lambda options: row(options, source(options, time="processing"), [Step("enrich", Enrich)], ("hash", "hash")),
     partitions=lambda manifest, options: steady_partitions(manifest, options, _order),
+    shows_all=True,
 )

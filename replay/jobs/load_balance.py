@@ -55,4 +55,5 @@ RANDOM_LOAD_BALANCE = SampleJob(
     ),
     partitions=lambda manifest, options: steady_partitions(manifest, options, _request),
     takes=frozenset({"random"}),
+    shows_all=True,
 )

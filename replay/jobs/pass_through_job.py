@@ -121,4 +121,5 @@ PASS_THROUGH = SampleJob(
     depth=2,
     times=("processing", "ingestion", "event"),
     takes=frozenset({"stream", "state_access", "clock_period_ms"}),
+    shows_all=True,
 )

@@ -40,7 +40,8 @@ def record(
         engine = Engine(run, writer)
         engine.run(progress)
         writer.close(run.manifest)
-    return {"job": options.job, "out": str(out), "command": options.command(), **summary_of(engine)}
+    summary = summary_of(engine, shows_all=job_named(options.job).shows_all)
+    return {"job": options.job, "out": str(out), "command": options.command(), **summary}
 
 
 def run_of(options: RecordOptions, protocols: Protocols, *, recorded_at: str = "") -> Run:

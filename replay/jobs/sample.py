@@ -16,7 +16,10 @@ __all__ = ["SampleJob", "Shape", "most_per_s", "rate_per_s"]
 
 @dataclass(frozen=True, slots=True)
 class SampleJob:
-    """`depth` is the fewest vertices in a row that it can be made of; `times` names its default first."""
+    """`depth` is the fewest vertices in a row that it can be made of; `times` names its default first.
+
+    `shows_all`: something comes out of every source record, so that one of which nothing does was lost.
+    """
 
     name: str
     description: str
@@ -25,6 +28,7 @@ class SampleJob:
     depth: int = 3
     times: tuple[str, ...] = ("processing",)
     takes: frozenset[str] = field(default_factory=frozenset)
+    shows_all: bool = False
 
     def check(self, options: RecordOptions) -> None:
         """Refuses what means nothing to this job."""

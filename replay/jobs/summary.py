@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
+from replay.model import TaskId
 from replay.runtime.engine import Engine
 from replay.runtime.log_totals import LogTotals
 
 
-def summary_of(engine: Engine) -> dict[str, Any]:
-    """Plain values, for text and JSON alike."""
+def summary_of(engine: Engine, *, shows_all: bool = False) -> dict[str, Any]:
+    """Plain values, for text and JSON alike. `shows_all`: something comes out of every source record of the job."""
     totals, payload = engine.totals, engine.totals.payload_bytes
+    records = sum(one.records for one in engine.run_of.partitions.values())
     return {
         "duration_ms": engine.scheduler.now_us // 1000,
-        "records": sum(one.records for one in engine.run_of.partitions.values()),
-        "records_written": totals.records_written,
+        "records": records,
+        "records_written": engine.deliveries.written,
+        "duplicates": _duplicates(engine),
+        "losses": records - engine.deliveries.named if shows_all else None,
         "checkpoints_completed": engine.checkpoints.completed,
         "events": engine.recorder.events,
         "buffers_sent": totals.buffers_sent,
@@ -28,6 +33,14 @@ def summary_of(engine: Engine) -> dict[str, Any]:
         "attempts": sum(attempt.number + 1 for attempt in engine.current.values()),
         "kills_not_made": [f"{kill.task}:{kill.state}" for kill in engine.failures.kills.not_made],
     }
+
+
+def _duplicates(engine: Engine) -> int | None:
+    """What plain sinks gave again; of others the outside knows. Where nothing is sent again, nothing is given again."""
+    protocol = engine.run_of.manifest.protocol
+    if protocol.name == "none":
+        return 0
+    return engine.deliveries.again if protocol.sink == "plain" else None
 
 
 def _logs(logs: LogTotals) -> dict[str, Any]:
@@ -56,5 +69,15 @@ def _failure(engine: Engine, number: int) -> dict[str, Any]:
         "attempt": failure.attempt.number,
         "at_ms": failure.t_us // 1000,
         "running_again_ms": None if failure.over_us is None else failure.over_us // 1000,
+        "phases": _phases(engine, task, attempt, failure.t_us),
         "determinant_bytes_returned": 0 if returned is None else sum(len(copy.data) for copy in returned),
     }
+
+
+def _phases(engine: Engine, task: TaskId, attempt: int, failed_us: int) -> list[dict[str, Any]]:
+    """What the recovery was in, and how long: first until a new attempt of the task began to recover."""
+    entered = engine.totals.phases.get((task, attempt), [])
+    names, times = ["Failed", *(name for name, _ in entered)], [failed_us, *(t_us for _, t_us in entered)]
+    return [
+        {"phase": name, "us": after - before} for name, (before, after) in zip(names, pairwise(times), strict=False)
+    ]

@@ -66,4 +66,5 @@ WINDOWED = SampleJob(
     takes=frozenset(
         {"stream", "state_access", "clock_period_ms", "window_ms", "slide_ms", "watermark_ms", "watermark_records"}
     ),
+    shows_all=True,
 )

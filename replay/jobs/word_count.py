@@ -60,4 +60,5 @@ WORD_COUNT = SampleJob(
     ),
     partitions=lambda manifest, options: steady_partitions(manifest, options, _line),
     depth=4,
+    shows_all=True,
 )

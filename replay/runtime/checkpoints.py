@@ -141,6 +141,7 @@ class Checkpoints:
         self._pending = None
         n = engine.event("checkpoint-completed", re=event, checkpoint=checkpoint)
         self.completed, self.completed_event = checkpoint, n
+        engine.deliveries.completed(checkpoint)
         self._states = {key: data for key, data in self._states.items() if key[1] >= checkpoint}
         self._ignored = {one: tasks for one, tasks in self._ignored.items() if one > checkpoint}
         self._idle = pending.last and engine.failures.quiet

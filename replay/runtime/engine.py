@@ -14,6 +14,7 @@ from replay.recovery import Logs
 from replay.runtime.attempt import Attempt
 from replay.runtime.checkpoints import Checkpoints
 from replay.runtime.costs import Costs
+from replay.runtime.deliveries import Deliveries
 from replay.runtime.externals import External, Externals
 from replay.runtime.failures import Failures
 from replay.runtime.kills import Blow, KillIn
@@ -63,9 +64,9 @@ class Totals:
     payload_bytes: int = 0
     delta_bytes: int = 0
     world_bytes: int = 0
-    records_written: int = 0
     logs: LogTotals = field(default_factory=LogTotals)
     returned: list[tuple[TaskId, int, Logs]] = field(default_factory=list)
+    phases: dict[tuple[TaskId, int], list[tuple[str, int]]] = field(default_factory=dict)
 
 
 class Engine:
@@ -89,6 +90,7 @@ class Engine:
         self.recorder = Recorder(members)
         self.totals = Totals()
         self.spill_files = SpillFiles()
+        self.deliveries = Deliveries.of({task: one.records for task, one in run.partitions.items()})
         self.externals = Externals(run.seed, run.externals)
         self._serials = 0
         self.on_returned: Callable[[Attempt, Logs], None] | None = None
@@ -143,6 +145,8 @@ class Engine:
         """A new attempt takes the task's place."""
         attempt = Attempt(self, task, number, host, checkpoint, running=running)
         self.current[task] = attempt
+        if number:
+            self.deliveries.began(task, checkpoint)
         return attempt
 
     def next_serial(self) -> int:
@@ -226,5 +230,5 @@ class Engine:
 
     def sink_wrote(self, attempt: Attempt, record: Record, t_us: int) -> None:
         """What a sink wrote can be seen outside."""
-        self.totals.records_written += 1
+        self.deliveries.wrote(attempt.task, attempt.body.epoch, record)
         self.metrics.sink_wrote(attempt, record, t_us)

@@ -110,7 +110,10 @@ def _one_chain(key, names, outputs, reads):
 
 
 def load_balance(recording, reads, written):
-    yield from _once_each(written, set(reads), "request")
+    wrong = list(_once_each(written, set(reads), "request"))
+    if wrong:
+        yield from wrong
+        return
     by_server = defaultdict(list)
     for one in written:
         if any(one.value[name] != value for name, value in reads[one.names[0]].value.items()):
@@ -123,7 +126,10 @@ def load_balance(recording, reads, written):
 
 
 def enrich(recording, reads, written):
-    yield from _once_each(written, set(reads), "order")
+    wrong = list(_once_each(written, set(reads), "order"))
+    if wrong:
+        yield from wrong
+        return
     for one in written:
         read = reads[one.names[0]]
         if one.key != read.key or any(one.value[name] != value for name, value in read.value.items()):
@@ -136,7 +142,10 @@ def enrich(recording, reads, written):
 def bids_per_window(recording, reads, written):
     """Windows of the wall clock, or sessions of it: which bid fell into which shows in the lineage."""
     wanted = dict(bids(reads))
-    yield from _once_each(written, set(wanted), "bid")
+    wrong = list(_once_each(written, set(wanted), "bid"))
+    if wrong:
+        yield from wrong
+        return
     size_ms, gap_ms = option(recording, "size_ms"), option(recording, "gap_ms")
     for one in written:
         value = one.value
@@ -193,6 +202,10 @@ def _first_end(timestamp, slide_ms):
 def hot_items(recording, reads, written):
     """What fell into which window shows only of the hottest: that it was counted right."""
     on = dict(bids(reads))
+    strange = {name for one in written for name in one.names} - set(on)
+    if strange:
+        yield f"what is named is no bid: {sorted(strange)[:5]}"
+        return
     yield from _one_result_a_window(written, "num")
     for one in written:
         if any(on[name].value["auction"] != one.value["auction"] for name in one.names):
@@ -204,6 +217,10 @@ def hot_items(recording, reads, written):
 def highest_bids(recording, reads, written):
     """What fell into which window shows only of the highest: that it was made so."""
     on = dict(bids(reads))
+    strange = {name for one in written for name in one.names} - set(on)
+    if strange:
+        yield f"what is named is no bid: {sorted(strange)[:5]}"
+        return
     yield from _one_result_a_window(written, "price")
     for one in written:
         if len(one.names) != 1 or on[one.names[0]].value != one.value:

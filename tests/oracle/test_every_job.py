@@ -56,3 +56,10 @@ def test_the_sinks_of_a_job_are_right_after_one_of_them_failed(tmp_path: Path, n
 @pytest.mark.parametrize(("name", "time"), TIMES)
 def test_the_sinks_are_right_in_every_notion_of_time(tmp_path: Path, name: str, time: str) -> None:
     assert complaints(tmp_path / "out", name, time=time, kills=(f"{middle_of(name)}.1@310",)) == []
+
+
+@pytest.mark.parametrize("sink", ["transactional", "idempotent", "determinant"])
+@pytest.mark.parametrize("name", JOBS)
+def test_other_sinks_deliver_exactly_once_whatever_fails(tmp_path: Path, name: str, sink: str) -> None:
+    kills = ("sink.1@290", f"{middle_of(name)}.0@480")
+    assert complaints(tmp_path / "out", name, sink=sink, kills=kills) == []

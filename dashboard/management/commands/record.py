@@ -14,6 +14,8 @@ from django.core.management.base import CommandParser
 
 from dashboard.management.base import Command as Base
 from dashboard.management.base import Outcome, WrongUse
+from dashboard.management.progress import Bar
+from dashboard.management.recorded import recorded_words
 from replay import live
 from replay.jobs.catalogue import JOBS
 from replay.jobs.option_fields import WrongOption, flag_of, option_of
@@ -46,10 +48,13 @@ class Command(Base):
             threading.Thread(target=_end_with_parent, daemon=True).start()
         _end_cleanly()
         try:
-            summary = record(_options(options), options["out"], protocols=PROTOCOLS, recorded_at=live.recorded_at())
+            with Bar("records") as bar:
+                summary = record(
+                    _options(options), options["out"], bar, protocols=PROTOCOLS, recorded_at=live.recorded_at()
+                )
         except WrongOption as error:
             raise WrongUse(str(error)) from error
-        return Outcome(_text(summary), summary)
+        return Outcome(recorded_words(summary), summary)
 
 
 def _options(given: dict[str, Any]) -> RecordOptions:
@@ -57,13 +62,6 @@ def _options(given: dict[str, Any]) -> RecordOptions:
     chosen = {one.name: (option_of(one), given[one.name]) for one in fields(RecordOptions) if option_of(one)}
     values = {name: option.value(value) for name, (option, value) in chosen.items() if option and value is not None}
     return RecordOptions(job=given["job"], **values)
-
-
-def _text(summary: dict[str, Any]) -> str:
-    failures = summary.get("failures", [])
-    told = f"Recorded {summary['job']} into {summary['out']}: {summary['records']} records, {len(failures)} failures."
-    never = summary.get("kills_not_made", [])
-    return told + (f" Not killed, since never in that state: {', '.join(never)}." if never else "")
 
 
 def _end_cleanly() -> None:

@@ -1,0 +1,46 @@
+"""What `record` says for people when it is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def recorded_words(summary: dict[str, Any]) -> str:
+    """A few lines: records, checkpoints, logs and buffers, then every failure with its recovery, phase by phase."""
+    lines = [
+        f"Recorded {summary['job']} into {summary['out']}: {summary['records']:,} records, "
+        f"{len(summary['failures'])} failures.",
+        f"  {summary['duration_ms']:,} ms of virtual time, {summary['checkpoints_completed']:,} checkpoints, "
+        f"{summary['events']:,} events, {summary['bundle_bytes']:,} bytes.",
+        f"  {summary['records_written']:,} records came out, {_deliveries(summary)}.",
+        f"  {summary['buffers_sent']:,} buffers of {summary['payload_bytes']:,} bytes carried "
+        f"{summary['delta_bytes']:,} bytes of deltas: {summary['piggyback_percent']} % on top.",
+        f"  Determinants: {_determinants(summary['logs'])}.",
+    ]
+    lines += [f"  {_failure(one)}" for one in summary["failures"]]
+    never = summary["kills_not_made"]
+    return "\n".join([*lines, *([f"  Not killed, since never in that state: {', '.join(never)}."] if never else [])])
+
+
+def _deliveries(summary: dict[str, Any]) -> str:
+    again, lost = summary["duplicates"], summary["losses"]
+    twice = "how many of them again the outside knows" if again is None else f"{again:,} of them again"
+    return twice if lost is None else f"{twice}; nothing came out of {lost:,} source records"
+
+
+def _determinants(logs: dict[str, Any]) -> str:
+    kinds = [
+        f"{count:,} {kind} ({logs['determinant_bytes'].get(kind, 0):,} bytes)"
+        for kind, count in sorted(logs["determinants"].items())
+    ]
+    return ", ".join(kinds) or "none"
+
+
+def _failure(failure: dict[str, Any]) -> str:
+    who = f"{failure['task']}, attempt {failure['attempt']}, failed at {failure['at_ms']:,} ms"
+    if failure["running_again_ms"] is None:
+        return f"{who} and never ran again."
+    took = failure["running_again_ms"] - failure["at_ms"]
+    phases = ", ".join(f"{one['phase']} {one['us'] / 1000:.1f} ms" for one in failure["phases"])
+    back = f", {failure['determinant_bytes_returned']:,} bytes of determinants returned"
+    return f"{who} and was over it after {took:,} ms{back}{f' ({phases})' if phases else ''}."
