@@ -98,6 +98,24 @@ def test_each_kind_of_damage_is_found(bundle, damage, complaint):
     assert any(complaint in one for one in found), found
 
 
+GROUPED = {
+    "a delta's task": (29 + 12, ">H", 999, "names task number 999"),
+    "a delta's offset": (29 + 12 + 3, ">i", 1, "is not that log's bytes"),
+    "a delta's bytes": (-1, ">B", 0xFF, "is not that log's bytes"),
+}
+
+
+@pytest.mark.parametrize(("at", "form", "value", "complaint"), GROUPED.values(), ids=GROUPED.keys())
+def test_damage_in_the_grouping_layout_is_found_too(tmp_path, at, form, value, complaint):
+    out = tmp_path / "b"
+    record(RecordOptions(events=100, delta_layout="grouping"), out, protocols=PROTOCOLS)
+    assert complaints(out) == []
+    path = out / "tasks/map-1.0/0/sent-0/0.dlt"
+    change(path, at % path.stat().st_size, form, value)
+    found = complaints(out)
+    assert any(complaint in one for one in found), found
+
+
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_what_the_engine_records_contradicts_neither_the_format_nor_itself(tmp_path, seed):
     chance = random.Random(seed)
