@@ -28,6 +28,12 @@ def summary_of(engine: Engine, *, shows_all: bool = False) -> dict[str, Any]:
         "piggyback_percent": round(100 * totals.delta_bytes / payload, 2) if payload else 0.0,
         "determinant_bytes": engine.recorder.sizes.get("det", 0),
         "logs": _logs(totals.logs),
+        "external_calls": {
+            "calls": engine.externals.calls,
+            "faults": engine.externals.faults,
+            "writes": sum(engine.externals.writes.values()),
+            "repeated_writes": engine.externals.repeated_writes,
+        },
         "bundle_bytes": sum(engine.recorder.sizes.values()),
         "failures": [_failure(engine, one.number) for one in engine.failures.all],
         "attempts": sum(attempt.number + 1 for attempt in engine.current.values()),

@@ -42,12 +42,14 @@ class World:
         self.live = live
         self.ms = START_MS
         self.log = ThreadLog()
+        self.appended: list[Any] = []
         self.streams: list[bytes] = []
         self.snapshots: dict[int, dict[str, Any]] = {}
 
     def append(self, thread: str, determinant: Any, epoch: int) -> None:
         if thread == MAIN:
             self.log.append(determinant, epoch)
+            self.appended.append(determinant)
 
     def _asked(self, what: str) -> None:
         assert self.live, f"a replay asks the world for {what}"
