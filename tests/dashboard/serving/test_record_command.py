@@ -49,3 +49,19 @@ def test_a_recording_that_is_ended_half_way_leaves_nothing(tmp_path: Path, which
         finally:
             process.kill()
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_a_recording_that_spills_and_is_ended_leaves_no_spilled_file(tmp_path: Path, which: signal.Signals) -> None:
+    spilled = tmp_path / "spilled"
+    spilled.mkdir()
+    command = [sys.executable, "manage.py", "record", "pass-through", "--events", "2000000", "--spill", "eager"]
+    environment = dict(os.environ, CLONOSCOPE_DATA=str(tmp_path / "data"), TMPDIR=str(spilled))
+    with subprocess.Popen([*command, "--out", str(tmp_path / "out")], cwd=ROOT, env=environment) as process:
+        try:
+            wait_until(lambda: any(spilled.glob("clonoscope-spill-*/*.spill")), "the first spilled buffers", 60)
+            process.send_signal(which)
+            assert process.wait(20) == 1
+        finally:
+            process.kill()
+    assert list(spilled.iterdir()) == []
