@@ -125,6 +125,9 @@ class RecordOptions:
         "call", ("call", "seed"), "random numbers with a determinant each, or a seed an epoch", special=True
     )
     record_cost_us: int = number(40, 1, 60_000_000, "what a task spends on a record: the processing difficulty")
+    state_mib: float = measure(
+        0.0, 0, 1 << 20, "what each task's state weighs besides what it really holds", metavar="MIB"
+    )
     rtt_ms: float = measure(0.5, 0, LONGEST_MS, "there and back again over the network", metavar="MS")
     bandwidth_mib_s: float = measure(1024.0, 0.001, 1e9, "of a connection", metavar="MIB")
     determinant_pool_mib: float = measure(

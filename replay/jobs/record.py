@@ -95,6 +95,7 @@ def costs_of(options: RecordOptions) -> Costs:
         record_us=options.record_cost_us,
         flush_us=round(options.flush_ms * 1000),
         disk_bytes_per_s=max(1, round(options.disk_mib_s * (1 << 20))),
+        state_bytes=round(options.state_mib * (1 << 20)),
         rtt_us=round(options.rtt_ms * 1000),
         bandwidth_bytes_per_s=max(1, round(options.bandwidth_mib_s * (1 << 20))),
         heartbeat_us=options.heartbeat_ms * 1000,
