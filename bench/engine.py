@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.engine_load import Load
+from replay import live
 from replay.bundle.writer import BundleWriter
 from replay.runtime.engine import Engine, Run
 
@@ -50,6 +51,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7, help="how often each setting runs")
     parser.add_argument("--events", type=int, default=100_000, help="records read by all sources of a run")
     asked = parser.parse_args()
+    live.collect_garbage_rarely()
     print(json.dumps(measure(asked.rounds, Load(asked.events))))
 
 

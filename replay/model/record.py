@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from replay.errors import ReplayError
 
 Lineage = tuple[tuple[str, int], ...]
+_new = tuple.__new__
 
 
 def _finite(text: str) -> float:
@@ -104,7 +105,7 @@ class Record(NamedTuple):
         if len(fields) == 3:
             return cls(*fields)
         key, timestamp, value, pairs = fields
-        return cls(key, timestamp, value, _lineage(pairs))
+        return _new(cls, (key, timestamp, value, _lineage(pairs)))
 
     @classmethod
     def from_body(cls, body: bytes) -> Record:
@@ -129,7 +130,7 @@ def _lineage(pairs: Any) -> Lineage:
     for pair in pairs:
         if not (type(pair) is list and len(pair) == 2 and type(pair[0]) is str and type(pair[1]) is int):
             raise ReplayError("a record's lineage is a list of [source task, offset]")
-    return tuple(map(tuple, pairs))
+    return (tuple(pairs[0]),) if len(pairs) == 1 else tuple(map(tuple, pairs))
 
 
 class BodyReader:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import deque
+from collections import defaultdict, deque
 from typing import TYPE_CHECKING
 
 from replay.model import Record, TaskId
@@ -51,7 +51,7 @@ class Metrics:
         self.engine = engine
         self._reads: dict[str, _Reads] = {task: _Reads() for task in engine.sources}
         self._checkpoint = 0
-        self._latencies_us: dict[TaskId, list[int]] = {}
+        self._latencies_us: dict[TaskId, list[int]] = defaultdict(list)
         self._seen: dict[TaskId, tuple[int, int, int]] = {}
 
     def start(self) -> None:
@@ -64,10 +64,13 @@ class Metrics:
 
     def sink_wrote(self, attempt: Attempt, record: Record, t_us: int) -> None:
         """A sink wrote a record."""
-        known = (self._reads[task].t_us(offset) for task, offset in record.lineage or ())
-        last_us = max((read_us for read_us in known if read_us is not None), default=None)
-        if last_us is not None:
-            self._latencies_us.setdefault(attempt.task, []).append(t_us - last_us)
+        reads, last_us = self._reads, -1
+        for task, offset in record[3] or ():
+            read_us = reads[task].t_us(offset)
+            if read_us is not None and read_us > last_us:
+                last_us = read_us
+        if last_us >= 0:
+            self._latencies_us[attempt.task].append(t_us - last_us)
             self.engine.failures.pace.wrote(t_us - last_us, t_us)
 
     def _tick(self) -> None:

@@ -51,12 +51,12 @@ class _Hash(_Forward):
     def __init__(self, outputs: Sequence[int], salt: int, random: RandomNumbers):
         self._outputs = tuple(outputs)
         self._salt = salt
-        self._known: dict[str, tuple[int]] = {}
+        self._known: dict[str | int, tuple[int]] = {}
 
     def of(self, record: Record) -> Iterable[int]:
         key = record[0]
-        # Of texts only: 1, 1.0 and true are one and the same key of a dict.
-        if type(key) is not str:
+        # Of these only: 1.0 and true are one and the same key of a dict as 1 is.
+        if type(key) is not str and type(key) is not int:
             return self._chosen(key)
         found = self._known.get(key)
         if found is None:

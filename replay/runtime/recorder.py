@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -35,7 +36,7 @@ class Recorder:
         """`members` None: the run is measured, not recorded; only its events are counted."""
         self._members = members
         self.events = 0
-        self.sizes: dict[str, int] = {}
+        self.sizes: dict[str, int] = defaultdict(int)
 
     def attempt(self, task: TaskId, attempt: int) -> AttemptRecorder:
         """The folder of an attempt."""
@@ -45,7 +46,7 @@ class Recorder:
         """Appends to a member; `kind` is its suffix, by which bytes are counted."""
         if self._members is not None:
             self._members.append(name, data)
-            self.sizes[kind] = self.sizes.get(kind, 0) + len(data)
+            self.sizes[kind] += len(data)
 
     def event(self, t_us: int, kind: str, fields: Mapping[str, Any]) -> int:
         """Writes an event; returns its number, for what it causes. Fields that are None are left out."""
@@ -99,9 +100,8 @@ class AttemptRecorder:
 
     def source(self, epoch: int, offset: int, t_us: int, record: Record) -> None:
         """A source read a record of its partition."""
-        fields = json_bytes([record.key, record.timestamp, record.value])
-        line = b'{"offset":%d,"t_us":%d,"record":%b}\n' % (offset, t_us, fields)
-        self._append("ndjson", f"{self._folder}/source/{epoch}.ndjson", line)
+        line = {"offset": offset, "t_us": t_us, "record": record[:3]}
+        self._append("ndjson", f"{self._folder}/source/{epoch}.ndjson", json_bytes(line) + b"\n")
 
     def world(self, epoch: int, frame: SendingFrame) -> None:
         """Determinants were left with the outside world."""
@@ -109,13 +109,9 @@ class AttemptRecorder:
 
     def sink(self, epoch: int, t_us: int, record: Record, **marks: Any) -> None:
         """The outside world accepted a record; `marks` are its `txn` or `id`."""
-        fields = json_bytes([record.key, record.timestamp, record.value])
-        lineage = json_bytes(record.lineage or ())
-        also = b"," + json_bytes(marks)[1:-1] if marks else b""
-        head = b'{"n":%d,"t_us":%d,"record":%b' % (self._sink_lines, t_us, fields)
-        line = b'%b,"source":%b%b}\n' % (head, lineage, also)
+        line = {"n": self._sink_lines, "t_us": t_us, "record": record[:3], "source": record[3] or (), **marks}
         self._sink_lines += 1
-        self._append("ndjson", f"{self._folder}/sink/{epoch}.ndjson", line)
+        self._append("ndjson", f"{self._folder}/sink/{epoch}.ndjson", json_bytes(line) + b"\n")
 
 
 class _Unrecorded(AttemptRecorder):

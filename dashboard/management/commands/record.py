@@ -47,6 +47,7 @@ class Command(Base):
         if options["end_with_parent"]:
             threading.Thread(target=_end_with_parent, daemon=True).start()
         _end_cleanly()
+        live.collect_garbage_rarely()
         try:
             with Bar("records") as bar:
                 summary = record(
