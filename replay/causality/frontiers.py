@@ -85,7 +85,7 @@ class _Cuts:
         return self._by_attempt[attempt].get(seq)
 
     def _read(self, attempt: int) -> dict[int, tuple[BufferFrame, int]]:
-        logged = self.recording.manifest.protocol.sharing_depth != 0
+        logged = self.recording.manifest.protocol.logs
         found: dict[int, tuple[BufferFrame, int]] = {}
         lengths: dict[int, int] = {}
         for frame in self.recording.buffers(self.channel.source, attempt, self.channel.k):

@@ -101,7 +101,7 @@ class _Following:
         self.tags: dict[tuple[TaskId, int, Thread, int], list[tuple[int, int, int]]] = {}
 
     def follow(self) -> Holders:
-        if self.recording.manifest.protocol.sharing_depth != 0:
+        if self.recording.manifest.protocol.logs:
             below = self.graph.all_downstream(self.task)
             for holder in (one for one in self.graph.order if one in below):
                 sent = {i: self._sent(self.graph.channel(c)) for i, c in enumerate(self.graph.task(holder).inputs)}

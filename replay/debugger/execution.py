@@ -293,7 +293,7 @@ class Execution:
         self._last = taken
         before = self._senders.get(i)
         self._senders[i] = taken.receipt.sender_attempt
-        if self.source.manifest.protocol.sharing_depth == 0 and before not in (None, taken.receipt.sender_attempt):
+        if not self.source.manifest.protocol.logs and before not in (None, taken.receipt.sender_attempt):
             self.body.drop_partial_record(i)
         body = self.body
         self.watcher.taken(taken, body.epoch, self.log.length(MAIN, body.epoch), body.record_count)

@@ -122,7 +122,7 @@ class RecoveryReplay:
 
     def _why_free(self) -> str:
         """What follows for others is not always the same."""
-        if self.source.manifest.protocol.sharing_depth == 0:
+        if not self.source.manifest.protocol.logs:
             return (
                 ", as at sharing depth 0 none are kept: tasks below it may depend on what it had chosen, and nothing "
                 "binds it to choose the same again."

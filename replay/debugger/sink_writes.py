@@ -85,7 +85,7 @@ def _unnumbered(transactions: object) -> list[dict[str, Any]]:
 
 def _accepted_before(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> Lines:
     """What earlier attempts gave to the world since the checkpoint that this one restored, and no rollback undid."""
-    if source.manifest.protocol.sharing_depth == 0:
+    if not source.manifest.protocol.logs:
         return
     chain_: list[int] = []
     for one in sorted((one for one in source.attempts(task) if one <= attempt), reverse=True):

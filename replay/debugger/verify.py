@@ -79,9 +79,9 @@ def plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt
         )
     logs = own_logs(source, task, attempt, from_epoch=checkpoint)
     if not any(logs.values()):
-        depth = source.manifest.protocol.sharing_depth
+        logs_none = not source.manifest.protocol.logs
         because = (
-            "at sharing depth 0 nothing is logged" if depth == 0 else f"no .det members under tasks/{task}/{attempt}/"
+            "at sharing depth 0 nothing is logged" if logs_none else f"no .det members under tasks/{task}/{attempt}/"
         )
         raise Missing(
             f"Attempt {attempt} of {task} has no log in this recording ({because}), so its choices are not known.",

@@ -29,6 +29,10 @@ class Clock:
     kind: str = "virtual"
 
 
+IN_STORAGE = ("pessimistic", "optimistic")
+"""The protocols under which tasks leave their own logs in a stable storage, the `world` of the format."""
+
+
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """The fault-tolerance protocol and its settings. `sharing_depth` None is full."""
@@ -44,6 +48,21 @@ class Protocol:
     holder_scope: str = "task"
     on_lost: str = "rollback"
     observed: bool = False
+
+    @property
+    def in_storage(self) -> bool:
+        """Whether a recovery asks a stable storage, and no task."""
+        return self.name in IN_STORAGE
+
+    @property
+    def waits(self) -> bool:
+        """Whether a buffer that was cut waits for the stable storage before it is sent."""
+        return self.name == "pessimistic"
+
+    @property
+    def logs(self) -> bool:
+        """Whether determinants are logged to be returned; if not, a new attempt does as it likes."""
+        return self.in_storage or self.sharing_depth != 0
 
 
 @dataclass(frozen=True, slots=True)

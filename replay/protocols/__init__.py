@@ -3,8 +3,9 @@
 from replay.protocols.clonos import Clonos
 from replay.protocols.coordinated import Coordinated
 from replay.protocols.gaps import Gaps
+from replay.protocols.pessimistic import Pessimistic
 from replay.runtime.protocol import FaultTolerance
 
-PROTOCOLS: dict[str, type[FaultTolerance]] = {one.name: one for one in (Clonos, Gaps, Coordinated)}
+PROTOCOLS: dict[str, type[FaultTolerance]] = {one.name: one for one in (Clonos, Gaps, Pessimistic, Coordinated)}
 
-__all__ = ["PROTOCOLS", "Clonos", "Coordinated", "Gaps"]
+__all__ = ["PROTOCOLS", "Clonos", "Coordinated", "Gaps", "Pessimistic"]

@@ -15,6 +15,7 @@ class Clonos(FaultTolerance):
     name = "clonos"
     in_flight = True
     shares = True
+    waits = False
     standbys = True
 
     def failed(self, engine: Engine, failure: Failure, re: int) -> None:

@@ -20,6 +20,7 @@ class Coordinated(FaultTolerance):
     name = "coordinated"
     in_flight = False
     shares = False
+    waits = False
     standbys = False
 
     def failed(self, engine: Engine, failure: Failure, re: int) -> None:

@@ -19,6 +19,7 @@ class Gaps(FaultTolerance):
     name = "none"
     in_flight = False
     shares = False
+    waits = False
     standbys = True
 
     def __init__(self) -> None:

@@ -113,4 +113,4 @@ class Context:
 
     def replay_of(self, channel: ChannelId, received: int) -> RequestReplay:
         """Asks for an input from the current epoch on; at depth 0 nothing is skipped, as buffers may be cut anew."""
-        return RequestReplay(channel, self.epoch, 0 if self.setting.sharing_depth == 0 else received)
+        return RequestReplay(channel, self.epoch, received if self.setting.logs else 0)

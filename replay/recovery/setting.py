@@ -42,6 +42,7 @@ class Setting:
     outputs: tuple[ChannelId, ...] = ()
     world: ChannelId | None = None
     sharing_depth: int | None = None
+    in_storage: bool = False
     on_lost: str = "rollback"
     distance: Distance = always_near
     holdings: Holdings = nothing_held
@@ -51,10 +52,10 @@ class Setting:
     def of(
         cls, graph: Graph, task: TaskId, holdings: Holdings = nothing_held, informed: Informed = always_informed
     ) -> Setting:
-        """From a job's manifest. A sink whose outside world keeps determinants asks it on `<task>>world`."""
+        """From a job's manifest. What the outside world keeps, or a storage, is asked for on `<task>>world`."""
         protocol = graph.manifest.protocol
         shape = graph.task(task)
-        keeps = protocol.sink == "determinant" and not shape.outputs
+        keeps = protocol.in_storage or (protocol.sink == "determinant" and not shape.outputs)
 
         def distance(channel: ChannelId, of: TaskId) -> int:
             hops = graph.longest_distance(of, graph.channel(channel).source)
@@ -66,6 +67,7 @@ class Setting:
             outputs=tuple(output.channel for output in shape.outputs),
             world=channel_id(task, WORLD) if keeps else None,
             sharing_depth=protocol.sharing_depth,
+            in_storage=protocol.in_storage,
             on_lost=protocol.on_lost,
             distance=distance,
             holdings=holdings,
@@ -73,10 +75,17 @@ class Setting:
         )
 
     @property
+    def logs(self) -> bool:
+        """Whether determinants are logged, so that what a new attempt sends is what the one before had sent."""
+        return self.in_storage or self.sharing_depth != 0
+
+    @property
     def asked(self) -> tuple[ChannelId, ...]:
         """Where this task's own logs may be held: at depth 0, and behind a plain or transactional sink, nowhere."""
-        if self.sharing_depth == 0:
+        if not self.logs:
             return ()
+        if self.in_storage and self.world is not None:
+            return (self.world,)
         return self.outputs if self.world is None else (*self.outputs, self.world)
 
     @property

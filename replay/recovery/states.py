@@ -113,7 +113,7 @@ class _Started(_State):
                 return to(self.with_(self.context.lost(event)))
             case ChannelReconnected(channel, side="input", received=received):
                 context, _ = self.context.reconnected(event)
-                resets = (DropPartialRecord(channel),) if context.setting.sharing_depth == 0 else ()
+                resets = (DropPartialRecord(channel),) if not context.setting.logs else ()
                 return to(self.with_(context), *resets, context.replay_of(channel, received))
             case ChannelReconnected():
                 return self.stays(self.context.reconnected(event))

@@ -27,7 +27,9 @@ from replay.runtime.main_thread import MainThread
 from replay.runtime.network import Connection
 from replay.runtime.output import Cut
 from replay.runtime.output_thread import OutputThread
+from replay.runtime.scheduler import Action
 from replay.runtime.sinks import new_sink
+from replay.runtime.stable_log import StableLog
 from replay.runtime.task import TaskBody
 from replay.runtime.timer_thread import TimerThread
 
@@ -91,6 +93,7 @@ class Attempt:
         self.main = MainThread(self)
         self.timers = TimerThread(self)
         self.sink = new_sink(self, engine.graph.manifest.protocol.sink)
+        self.stable = StableLog(self) if engine.in_storage else None
         self.received: list[dict[int, int]] = [{} for _ in self.shape.inputs]
         self.records_in = 0
         self.latencies_us: list[int] = []
@@ -153,6 +156,8 @@ class Attempt:
             main_logs={one.epoch: one.data for one in copies if one.log.thread == "main"},
         )
         self.executing = True
+        if self.stable is not None:
+            self.stable.begin()
         engine.protocol.executing(self)
         self.sink.restore((state or {}).get("transactions", ()))
         self._open_epoch(self.checkpoint)
@@ -204,11 +209,25 @@ class Attempt:
         self.causal.truncate(checkpoint)
         self.in_flight.truncate(checkpoint)
         self.sink.completed(checkpoint, re)
+        if self.stable is not None:
+            self.stable.completed(checkpoint)
 
     def _open_epoch(self, epoch: int) -> None:
         # An epoch without determinants is an epoch: its members are there, and empty.
         for log in self.causal.own.values():
             log.open(epoch)
+
+    def leaves(self, action: Action) -> None:
+        """Something leaves the task, for another one or for the outside: at once, or when it may."""
+        if self.stable is not None and self.engine.waits:
+            self.stable.after_write(action)
+        else:
+            action()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is on its way out that a completed checkpoint has made final."""
+        return self.sink.idle and (not self.engine.waits or self.stable is None or self.stable.idle)
 
     # --- inputs ---
 

@@ -61,6 +61,8 @@ class Costs:
     disk_seek_us: int = 100
     credits: int = 8
     batch_records: int = 32
+    storage_latency_us: int = 1_000
+    storage_bytes_per_s: int = 100 << 20
     flush_write_us: int = 20
 
     def upload_us(self, size: int) -> float:
@@ -74,6 +76,10 @@ class Costs:
     def disk_us(self, size: int, *, seeks: bool) -> float:
         """How long a task's disk takes to write or read that many bytes."""
         return (self.disk_seek_us if seeks else 0) + size * 1e6 / self.disk_bytes_per_s
+
+    def storage_us(self, size: int) -> float:
+        """How long a write of that many bytes to the stable storage takes, or a read."""
+        return self.storage_latency_us + size * 1e6 / self.storage_bytes_per_s
 
     def wire_us(self, size: int) -> float:
         """How long that many bytes are under way, one way."""

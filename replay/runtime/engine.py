@@ -83,8 +83,10 @@ class Engine:
         self.buffer_bytes = protocol.buffer_bytes
         self.delta_layout = protocol.delta_layout
         self.sharing_depth = protocol.sharing_depth
-        self.logging = protocol.sharing_depth != 0
+        self.logging = protocol.logs
         self.in_flight = run.protocol.in_flight
+        self.in_storage = protocol.in_storage
+        self.waits = run.protocol.waits
         self.log_ids = LogIds.of(run.manifest)
         self.scheduler = Scheduler(run.seed, run.jitter)
         self.recorder = Recorder(members)
@@ -130,7 +132,7 @@ class Engine:
         return self.totals
 
     def _done(self) -> bool:
-        return self.checkpoints.done and all(one.executing and one.sink.idle for one in self.current.values())
+        return self.checkpoints.done and all(one.executing and one.idle for one in self.current.values())
 
     def begin(self, checkpoint: int) -> None:
         """All tasks begin to execute together, from a checkpoint."""

@@ -200,9 +200,19 @@ class OutputThread:
             self._send(following, flags=FROM_IN_FLIGHT)
 
     def _send(self, cut: Cut, *, flags: int) -> None:
-        attempt, engine, connection = self.attempt, self.attempt.engine, self.connection
+        connection = self.connection
         if connection is None:
             return
+        connection.in_use += 1
+        if self.attempt.engine.waits:
+            self.attempt.leaves(lambda: self._put_on_wire(connection, cut, flags))
+        else:
+            self._put_on_wire(connection, cut, flags)
+
+    def _put_on_wire(self, connection: Connection, cut: Cut, flags: int) -> None:
+        if connection is not self.connection:
+            return  # the receiver went away while it waited: its next attempt asks for it
+        attempt, engine = self.attempt, self.attempt.engine
         delta = encode_deltas(attempt.causal.delta_for(self.channel), engine.log_ids, engine.delta_layout)
         sendings = self._sendings.setdefault(cut.epoch, {})
         sending = sendings.get(cut.seq, 0)
@@ -211,7 +221,6 @@ class OutputThread:
         frame = SendingFrame(cut.seq, engine.scheduler.now_us, receiver.number, sending, flags, delta)
         attempt.recorder.sending(self.k, cut.epoch, frame)
         engine.count_sending(len(cut.payload), len(delta))
-        connection.in_use += 1
         informed = attempt.informed
         connection.send_down(
             len(cut.payload) + len(delta),
@@ -252,7 +261,7 @@ class OutputThread:
             self._serving = True
             self.wake()
             return
-        if attempt.engine.sharing_depth == 0 and self.connection.receiver.serial < attempt.serial:
+        if not attempt.engine.logging and self.connection.receiver.serial < attempt.serial:
             # Without determinants the epochs of a survivor aren't this attempt's: it is given all, and repeats some.
             epoch = min(epoch, attempt.checkpoint)
         kept = attempt.in_flight.kept_since(self.channel, epoch)

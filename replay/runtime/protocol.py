@@ -26,6 +26,10 @@ class FaultTolerance(Protocol):
         """Whether determinants are piggybacked, as far as the sharing depth says; else it is 0."""
 
     @property
+    def waits(self) -> bool:
+        """Whether nothing leaves a task before all that it logged is in the stable storage."""
+
+    @property
     def standbys(self) -> bool:
         """Whether a failed task alone is replaced, so that a standby for it is of use."""
 

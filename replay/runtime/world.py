@@ -112,6 +112,8 @@ class World:
 
     def _result(self, attempt: Attempt, of: TaskId) -> Result:
         """It never fails: beyond the sharing depth it may depend on what it was not given."""
+        if self.engine.in_storage:
+            return "held"
         depth = self.engine.sharing_depth
         hops = 1 + (self.engine.graph.longest_distance(of, attempt.task) or 0)
         return "held" if depth is None or hops <= depth else "beyond-depth"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from replay.bundle.frames import BufferFrame, ReceiptFrame, read_buffers, read_receipts
+from replay.bundle.frames import BufferFrame, ReceiptFrame, SendingFrame, read_buffers, read_receipts, read_sendings
 from replay.model import Graph, Manifest, TaskId
 from replay.recovery import Logs
 
@@ -110,6 +110,19 @@ class Recording:
             files = self._files(task, attempt, f"received-{i}", "rcv")
             self._receipts[key] = [frame for _, data in files for _, frame in read_receipts(data)]
         return self._receipts[key]
+
+    def sendings(self, task: str, attempt: int, k: int) -> list[SendingFrame]:
+        """Every sending of a buffer on that output."""
+        files = self._files(task, attempt, f"sent-{k}", "dlt")
+        return [frame for _, data in files for _, frame in read_sendings(data)]
+
+    def world(self, task: str, attempt: int) -> list[tuple[int, bytes]]:
+        """What an attempt left with the outside world or the stable storage, by epoch."""
+        return list(self._files(task, attempt, "world", "dlt"))
+
+    def epochs(self, task: str, attempt: int, thread: str) -> list[int]:
+        """The epochs of one of the attempt's own logs."""
+        return self._epochs.get((f"tasks/{task}/{attempt}/{thread}", "det"), [])
 
     def log(self, task: str, attempt: int, thread: str, epoch: int) -> bytes:
         """An epoch of one of the attempt's own logs."""

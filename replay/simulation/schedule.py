@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from replay.model import Graph, Manifest, TaskId
+from replay.model import WORLD, Graph, Manifest, TaskId
 from replay.recovery import STATE_NAMES
 from replay.runtime.engine import Engine
 
@@ -61,6 +61,8 @@ class Aim:
         tasks = [task.id for task in graph.tasks]
         about = fields.get("task") or fields.get("at") or fields.get("of")
         among: Sequence[TaskId] = tasks
+        if about == WORLD:  # which can't be struck: whoever asked it can
+            about = fields.get("of")
         if about is not None and self.victim != "any":
             near = {"upstream": graph.upstream, "downstream": graph.downstream}.get(self.victim)
             among = (near(about) if near else ()) or (TaskId(about),)

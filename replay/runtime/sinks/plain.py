@@ -10,7 +10,12 @@ class PlainSink(Sink):
     """At least once."""
 
     def write(self, record: Record) -> None:
-        """Out at once."""
-        now_us = self.attempt.main.now_us()
-        self._accepted(self.attempt.body.epoch, now_us, record)
-        self._visible(record, now_us)
+        """Out at once, or as soon as the protocol lets anything out."""
+        attempt, epoch, now_us = self.attempt, self.attempt.body.epoch, self.attempt.main.now_us()
+
+        def out() -> None:
+            written_us = max(now_us, attempt.engine.scheduler.now_us)
+            self._accepted(epoch, written_us, record)
+            self._visible(record, written_us)
+
+        attempt.leaves(out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from replay.simulation.checks import buffers, coordinated, gaps, logs, sinks, states
+from replay.simulation.checks import buffers, coordinated, gaps, logs, pessimistic, sinks, states
 from replay.simulation.recording import Recording
 
 Check = Callable[[Recording], Iterator[str]]
@@ -16,7 +16,11 @@ DIVERGENT: tuple[Check, ...] = (*states.DIVERGENT, *sinks.DIVERGENT)
 """At sharing depth 0: nothing is lost, and nothing else is promised."""
 
 
-BY_PROTOCOL: dict[str, tuple[Check, ...]] = {"none": gaps.CHECKS, "coordinated": coordinated.CHECKS}
+BY_PROTOCOL: dict[str, tuple[Check, ...]] = {
+    "none": gaps.CHECKS,
+    "pessimistic": pessimistic.CHECKS,
+    "coordinated": coordinated.CHECKS,
+}
 """What other protocols than Clonos promise."""
 
 
