@@ -127,6 +127,8 @@ class RecoveryReplay:
                 ", as at sharing depth 0 none are kept: tasks below it may depend on what it had chosen, and nothing "
                 "binds it to choose the same again."
             )
+        if self.source.manifest.protocol.in_storage:
+            return ": the stable storage had none of them yet, and nobody who depended on more was left as he was."
         if self.walk.manager.setting.world is not None:
             return ": the outside world was left none, so that what it has of this epoch follows from the inputs alone."
         if not self.source.graph.task(self.scene.task).outputs:

@@ -16,7 +16,7 @@ from replay.debugger.story import Story
 from replay.errors import CorruptMember, printable
 
 # `none`: nothing is returned in a recovery, and attempts are executed again from what was observed.
-REPLAYABLE = ("clonos", "none", "pessimistic")
+REPLAYABLE = ("clonos", "none", "pessimistic", "optimistic")
 
 
 def replay(

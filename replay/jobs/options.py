@@ -21,9 +21,8 @@ __all__ = ["RecordOptions", "WrongOption", "parse_kill", "parse_kill_in", "parse
 
 MAX_PARALLELISM = 100
 MAX_DEPTH = 32
-_PROTOCOLS = ("clonos", "none", "pessimistic", "coordinated")
+_PROTOCOLS = ("clonos", "none", "pessimistic", "optimistic", "coordinated")
 _OTHER_PROTOCOLS = (
-    "optimistic",
     "unaligned",
     "uncoordinated",
     "induced",

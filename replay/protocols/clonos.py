@@ -16,6 +16,7 @@ class Clonos(FaultTolerance):
     in_flight = True
     shares = True
     waits = False
+    tracks = False
     standbys = True
 
     def failed(self, engine: Engine, failure: Failure, re: int) -> None:

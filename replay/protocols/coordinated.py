@@ -21,6 +21,7 @@ class Coordinated(FaultTolerance):
     in_flight = False
     shares = False
     waits = False
+    tracks = False
     standbys = False
 
     def failed(self, engine: Engine, failure: Failure, re: int) -> None:

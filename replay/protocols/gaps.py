@@ -20,6 +20,7 @@ class Gaps(FaultTolerance):
     in_flight = False
     shares = False
     waits = False
+    tracks = False
     standbys = True
 
     def __init__(self) -> None:

@@ -16,6 +16,7 @@ class Pessimistic(FaultTolerance):
     in_flight = True
     shares = False
     waits = True
+    tracks = False
     standbys = True
 
     def failed(self, engine: Engine, failure: Failure, re: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from replay.bundle.frames import ReceiptFrame
@@ -234,6 +234,8 @@ class Attempt:
     def receive(self, connection: Connection, cut: Cut, sending: int, delta: bytes, *, informed: bool) -> None:
         """A buffer arrived: its deltas are logged now, before any of its records may touch state."""
         channel = connection.channel
+        if self.engine.tracks and not self.engine.protocol.accepts(self, connection.sender, channel.k, cut.seq):
+            return
         if informed:
             self._heard.add(channel.i)
         if delta:
@@ -252,6 +254,24 @@ class Attempt:
         """How many buffers of that epoch and later ones arrived on input `i`."""
         return sum(count for one, count in self.received[i].items() if one >= epoch)
 
+    def forget_arrivals(self, accepts: Callable[[Attempt, Attempt, int, int], bool]) -> None:
+        """Of what was received and not taken, drops what is not accepted any more: as if it had never arrived."""
+
+        def is_kept(i: int, one: Arrival) -> bool:
+            got = one.tag
+            if accepts(self, got.connection.sender, got.connection.channel.k, got.seq):
+                return True
+            self.received[i][got.epoch] -= 1
+            self.recorder.receipt(i, got.epoch, ReceiptFrame(got.seq, got.sender_attempt, got.sending, got.received_us))
+            return False
+
+        self._early = [(i, one) for i, one in self._early if is_kept(i, one)]
+        if self.executing:
+            for i in range(len(self.inputs)):
+                for one in self.body.gate.discard(i):
+                    if is_kept(i, one):
+                        self.body.gate.offer(i, one)
+
     def take(self, i: int) -> None:
         """The main thread takes the next buffer of input `i`."""
         body = self.body
@@ -269,6 +289,8 @@ class Attempt:
             count,
         )
         self.recorder.receipt(i, got.epoch, frame)
+        if self.engine.tracks:
+            self.engine.protocol.taken(self, got.connection.sender, got.connection.channel.k, got.seq)
         got.connection.release()
 
     def drop_partial_record(self, channel: ChannelId) -> None:

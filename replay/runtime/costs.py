@@ -63,6 +63,7 @@ class Costs:
     batch_records: int = 32
     storage_latency_us: int = 1_000
     storage_bytes_per_s: int = 100 << 20
+    log_interval_us: int = 50_000
     flush_write_us: int = 20
 
     def upload_us(self, size: int) -> float:

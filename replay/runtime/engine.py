@@ -64,6 +64,7 @@ class Totals:
     payload_bytes: int = 0
     delta_bytes: int = 0
     world_bytes: int = 0
+    dependency_bytes: int = 0
     logs: LogTotals = field(default_factory=LogTotals)
     returned: list[tuple[TaskId, int, Logs]] = field(default_factory=list)
     phases: dict[tuple[TaskId, int], list[tuple[str, int]]] = field(default_factory=dict)
@@ -87,6 +88,7 @@ class Engine:
         self.in_flight = run.protocol.in_flight
         self.in_storage = protocol.in_storage
         self.waits = run.protocol.waits
+        self.tracks = run.protocol.tracks
         self.log_ids = LogIds.of(run.manifest)
         self.scheduler = Scheduler(run.seed, run.jitter)
         self.recorder = Recorder(members)

@@ -180,6 +180,8 @@ class OutputThread:
         flags = (IS_EVENT if cut.is_event else 0) | (HELD_BACK if held_back else 0)
         frame = BufferFrame(cut.seq, engine.scheduler.now_us, flags, cut.epoch, main_epoch, main_offset, cut.payload)
         attempt.recorder.buffer(self.k, frame)
+        if engine.tracks:
+            engine.protocol.cut(attempt, self.k, cut)
         return cut
 
     def _pull_and_send(self) -> None:
@@ -222,8 +224,13 @@ class OutputThread:
         attempt.recorder.sending(self.k, cut.epoch, frame)
         engine.count_sending(len(cut.payload), len(delta))
         informed = attempt.informed
+        size = len(cut.payload) + len(delta)
+        if engine.tracks:
+            more = engine.protocol.carried_bytes(attempt, self.k, cut)
+            engine.totals.dependency_bytes += more
+            size += more
         connection.send_down(
-            len(cut.payload) + len(delta),
+            size,
             lambda: receiver.receive(connection, cut, sending, delta, informed=informed),
         )
 

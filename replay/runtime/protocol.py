@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from replay.runtime.attempt import Attempt
     from replay.runtime.engine import Engine
     from replay.runtime.failures import Failure
+    from replay.runtime.output import Cut
 
 
 class FaultTolerance(Protocol):
@@ -30,11 +31,43 @@ class FaultTolerance(Protocol):
         """Whether nothing leaves a task before all that it logged is in the stable storage."""
 
     @property
+    def tracks(self) -> bool:
+        """Whether it is followed who depends on what was logged where: else the next five are never asked."""
+
+    @property
     def standbys(self) -> bool:
         """Whether a failed task alone is replaced, so that a standby for it is of use."""
 
     def failed(self, engine: Engine, failure: Failure, re: int) -> None:
         """A failure was detected; `re` is the event that tells so."""
+
+    def cut(self, attempt: Attempt, k: int, cut: Cut) -> None:
+        """A buffer was cut."""
+        return
+
+    def carried_bytes(self, attempt: Attempt, k: int, cut: Cut) -> int:
+        """How much more than its records and deltas a buffer carries."""
+        return 0
+
+    def taken(self, attempt: Attempt, sender: Attempt, k: int, seq: int) -> None:
+        """A buffer was taken."""
+        return
+
+    def accepts(self, attempt: Attempt, sender: Attempt, k: int, seq: int) -> bool:
+        """Whether a buffer that arrives is to be received."""
+        return True
+
+    def completed(self, attempt: Attempt, checkpoint: int) -> None:
+        """A task that writes to the stable storage was told of a completed checkpoint."""
+        return
+
+    def writing(self, attempt: Attempt) -> Any:
+        """A write to the stable storage begins; what is returned comes back when it is done."""
+        return None
+
+    def written(self, attempt: Attempt, note: Any) -> None:
+        """It is done."""
+        return
 
     def may_checkpoint(self, engine: Engine) -> bool:
         """Whether a checkpoint can be triggered now, as far as the protocol knows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from replay.bundle.frames import SendingFrame
 from replay.log.deltas import DeltaEntry, encode_deltas
@@ -57,11 +57,14 @@ class StableLog:
         data = encode_deltas(entries, engine.log_ids, engine.graph.manifest.protocol.delta_layout)
         epoch = attempt.body.epoch
         self._writing = True
+        note = engine.protocol.writing(attempt)
         engine.scheduler.after(
-            engine.costs.storage_us(len(data)), lambda: self._written(entries, epoch, data, released)
+            engine.costs.storage_us(len(data)), lambda: self._written(entries, epoch, data, released, note)
         )
 
-    def _written(self, entries: list[DeltaEntry], epoch: int, data: bytes, released: list[Callable[[], None]]) -> None:
+    def _written(
+        self, entries: list[DeltaEntry], epoch: int, data: bytes, released: list[Callable[[], None]], note: Any
+    ) -> None:
         attempt, engine = self._attempt, self._attempt.engine
         self._writing = False
         if not attempt.alive or engine.world.refuses(attempt):
@@ -73,6 +76,7 @@ class StableLog:
             engine.world.keep(entries, self._channel)
             for one in entries:
                 self._stored[one.log.thread, one.epoch] = one.offset + len(one.data)
+        engine.protocol.written(attempt, note)
         for action in released:
             action()
         if self._waiting:
@@ -81,6 +85,7 @@ class StableLog:
     def completed(self, checkpoint: int) -> None:
         """A checkpoint completed: nobody asks any more for what is older."""
         self._attempt.engine.world.truncate(checkpoint)
+        self._attempt.engine.protocol.completed(self._attempt, checkpoint)
         self._stored = {key: length for key, length in self._stored.items() if key[1] >= checkpoint}
 
     @property

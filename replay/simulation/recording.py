@@ -149,6 +149,10 @@ class Recording:
         """The checkpoints that completed, in that order."""
         return [one["checkpoint"] for one in self.events if one["type"] == "checkpoint-completed"]
 
+    def completed_before(self, n: int) -> list[int]:
+        """Those that had completed before that event."""
+        return [one["checkpoint"] for one in self.events if one["type"] == "checkpoint-completed" and one["n"] < n]
+
     @cached_property
     def _acknowledged(self) -> dict[tuple[str, int], int]:
         found: dict[tuple[str, int], int] = {}

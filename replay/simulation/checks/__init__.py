@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from replay.simulation.checks import buffers, coordinated, gaps, logs, pessimistic, sinks, states
+from replay.simulation.checks import buffers, coordinated, gaps, logs, optimistic, pessimistic, sinks, states
 from replay.simulation.recording import Recording
 
 Check = Callable[[Recording], Iterator[str]]
@@ -19,6 +19,7 @@ DIVERGENT: tuple[Check, ...] = (*states.DIVERGENT, *sinks.DIVERGENT)
 BY_PROTOCOL: dict[str, tuple[Check, ...]] = {
     "none": gaps.CHECKS,
     "pessimistic": pessimistic.CHECKS,
+    "optimistic": optimistic.CHECKS,
     "coordinated": coordinated.CHECKS,
 }
 """What other protocols than Clonos promise."""

@@ -16,9 +16,9 @@ Position = tuple[int, int]
 
 @dataclass(slots=True)
 class Stored:
-    """Per task, thread and epoch: (since when, up to where), in the order of time."""
+    """Per task, thread and epoch: (attempt, since when, up to where), in the order of time."""
 
-    growths: dict[tuple[str, str, int], list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
+    growths: dict[tuple[str, str, int], list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
 
     @classmethod
     def of(cls, recording: Recording) -> Stored:
@@ -30,12 +30,13 @@ class Stored:
                     for _, frame in read_sendings(data):
                         for one in decode_message(frame.delta, ids, recording.manifest.protocol.delta_layout):
                             end = one.offset + len(one.data)
-                            stored.growths[task.id, one.log.thread, one.epoch].append((frame.t_us, end))
+                            stored.growths[task.id, one.log.thread, one.epoch].append((attempt, frame.t_us, end))
         return stored
 
-    def upto(self, task: str, thread: str, epoch: int, t_us: int) -> int:
-        """How much of a log was stable at that time."""
-        return max((end for since, end in self.growths[task, thread, epoch] if since <= t_us), default=0)
+    def upto(self, task: str, thread: str, epoch: int, t_us: int, since: int = 0) -> int:
+        """How much of a log was stable at that time; a rollback makes the storage forget attempts before `since`."""
+        growths = self.growths[task, thread, epoch]
+        return max((end for attempt, at_us, end in growths if at_us <= t_us and attempt >= since), default=0)
 
 
 def stable_by(stored: Stored, recording: Recording, task: str, attempt: int, k: int, seq: int, t_us: int) -> str | None:
