@@ -27,7 +27,10 @@ class Gaps(FaultTolerance):
         self._read: dict[TaskId, int] = {}
 
     def failed(self, engine: Engine, failure: Failure, re: int) -> None:
-        """Only the failed task is replaced."""
+        """Only the failed task is replaced. One that was only suspected reads on no more than it has begun."""
+        attempt = failure.attempt
+        if attempt.executing and attempt.partition is not None:
+            self._read[attempt.task] = attempt.body.source_offset + attempt.body.pending_elements
         engine.failures.replace(failure, re)
 
     def executing(self, attempt: Attempt) -> None:
@@ -38,7 +41,7 @@ class Gaps(FaultTolerance):
     def ended(self, attempt: Attempt) -> None:
         """What a source read, its next attempt does not read again."""
         if attempt.partition is not None:
-            self._read[attempt.task] = attempt.body.source_offset
+            self._read[attempt.task] = max(attempt.body.source_offset, self._read.get(attempt.task, 0))
 
     def may_checkpoint(self, engine: Engine) -> bool:
         """A barrier that meets a channel without a receiver is lost, and what it would begin is never aligned."""

@@ -26,7 +26,7 @@ class Optimistic(FaultTolerance):
     standbys = True
 
     def __init__(self) -> None:
-        self._vectors: dict[TaskId, tuple[Attempt, Vector]] = {}
+        self._vectors: dict[tuple[TaskId, int], Vector] = {}
         self._stored: dict[TaskId, Vector] = {}
         self._carried: dict[tuple[TaskId, int, int], _Buffers] = {}
         self._ends = Ends()
@@ -35,7 +35,7 @@ class Optimistic(FaultTolerance):
 
     def executing(self, attempt: Attempt) -> None:
         """It follows from nothing that is newer than its checkpoint; from now on its log is written now and then."""
-        self._vectors[attempt.task] = (attempt, {})
+        self._vectors[attempt.task, attempt.number] = {}
         self._write_later(attempt)
 
     def _write_later(self, attempt: Attempt) -> None:
@@ -48,7 +48,7 @@ class Optimistic(FaultTolerance):
 
     def writing(self, attempt: Attempt) -> Vector:
         """What the log that is written now follows from is written with it."""
-        return dict(self._vectors[attempt.task][1])
+        return dict(self._vectors[attempt.task, attempt.number])
 
     def written(self, attempt: Attempt, note: Vector | None) -> None:
         """The log is stable, and what it follows from is known as long."""
@@ -58,7 +58,7 @@ class Optimistic(FaultTolerance):
 
     def cut(self, attempt: Attempt, k: int, cut: Cut) -> None:
         """A buffer follows from all that its task took and chose, and from its own size."""
-        vector = dict(self._vectors[attempt.task][1])
+        vector = dict(self._vectors[attempt.task, attempt.number])
         for thread in (MAIN, thread_of_output(k)):
             log = attempt.causal.own[thread]
             for epoch in log.epochs:
@@ -74,7 +74,7 @@ class Optimistic(FaultTolerance):
 
     def taken(self, attempt: Attempt, sender: Attempt, k: int, seq: int) -> None:
         """From now on the task follows from what the buffer follows from."""
-        merge(self._vectors[attempt.task][1], self._vector_of(sender.task, sender.number, k, seq))
+        merge(self._vectors[attempt.task, attempt.number], self._vector_of(sender.task, sender.number, k, seq))
 
     def accepts(self, attempt: Attempt, sender: Attempt, k: int, seq: int) -> bool:
         """A buffer that was under way is of no use any more where it follows from what was lost since."""
@@ -83,13 +83,17 @@ class Optimistic(FaultTolerance):
 
     def completed(self, attempt: Attempt, checkpoint: int) -> None:
         """What is older than a completed checkpoint nobody has to return."""
-        for vector in (self._vectors[attempt.task][1], self._stored.get(attempt.task, {})):
+        for vector in (self._vectors[attempt.task, attempt.number], self._stored.get(attempt.task, {})):
             for place in [one for one in vector if one[2] < checkpoint]:
                 del vector[place]
         for (task, _, _), buffers in self._carried.items():
             if task == attempt.task:
                 for seq in [one for one, (epoch, _) in buffers.items() if epoch < checkpoint]:
                     del buffers[seq]
+
+    def ended(self, attempt: Attempt) -> None:
+        """It follows from nothing any more."""
+        self._vectors.pop((attempt.task, attempt.number), None)
 
     # --- failing ---
 
@@ -101,6 +105,7 @@ class Optimistic(FaultTolerance):
         failed = failure.attempt
         if engine.current[failed.task] is not failed:
             return  # a rollback came first
+        engine.world.fence(failed.task, failed.number + 1)  # it may only be suspected, and still be writing
         held = engine.world.held(failed.task, engine.checkpoints.completed)
         self._ends.add(failed.task, failed.number, {(one.log.thread, one.epoch): len(one.data) for one in held})
         orphans = [
@@ -121,9 +126,8 @@ class Optimistic(FaultTolerance):
         """Whether its state, or the stable log that its next attempt is going to follow, follows from what was lost."""
         vector = dict(self._stored.get(task, {}))
         attempt = engine.current[task]
-        known = self._vectors.get(task)
-        if attempt.executing and known is not None and known[0] is attempt:
-            merge(vector, known[1])
+        if attempt.executing:
+            merge(vector, self._vectors[task, attempt.number])
         return bool(self._ends.lost(vector, engine.checkpoints.completed))
 
     def escalated(self, engine: Engine, attempt: Attempt, failure: int, why: str, re: int) -> None:

@@ -138,6 +138,8 @@ class MainThread:
         partition, offset = attempt.partition, attempt.body.source_offset
         if partition is None or offset >= partition.records:
             return
+        if attempt.fenced and not engine.in_flight:
+            return  # what it reads now its successor would not read again, and nobody would be sent it
         there = partition.there_at(engine.scheduler.now_us)
         if there <= offset:
             self._run_at(partition.arrival_us(offset))

@@ -58,7 +58,11 @@ class World:
 
     def meets(self, attempt: Attempt) -> None:
         """From now on it takes nothing of an older attempt of that task."""
-        self._newest[attempt.task] = max(attempt.number, self._newest.get(attempt.task, 0))
+        self.fence(attempt.task, attempt.number)
+
+    def fence(self, task: TaskId, number: int) -> None:
+        """From now on it takes nothing of attempts of that task before that number."""
+        self._newest[task] = max(number, self._newest.get(task, 0))
 
     def refuses(self, attempt: Attempt) -> bool:
         """Whether a newer attempt was there since: this one is a zombie."""

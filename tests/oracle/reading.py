@@ -89,7 +89,7 @@ class Recording:
                 i = self.tasks[target]["inputs"].index(output["channel"])
                 self.channels[output["channel"]] = (source, k, target, i)
         # Where a world outside keeps determinants, every sink has a channel there.
-        self.worlds = {f"{task}>world" for task, one in self.tasks.items() if not one["outputs"]}
+        self.worlds = {f"{task}>world" for task in self.tasks}
         self.members = defaultdict(dict)
         self.unknown = []
         for file in self.files:

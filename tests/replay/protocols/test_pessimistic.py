@@ -26,7 +26,7 @@ def test_random_worlds_hold_what_pessimistic_logging_promises(first: int) -> Non
 
 def test_buffers_that_do_not_wait_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pessimistic, "waits", False)
-    verdicts = [trial_of(world_under(seed, "pessimistic").plan) for seed in range(5)]
+    verdicts = [trial_of(world_under(seed, "pessimistic").plan) for seed in range(30)]
     assert any("what_leaves_is_stable" in fault for verdict in verdicts for fault in verdict.faults)
 
 
