@@ -57,6 +57,12 @@ def replay(
 def _known_protocol(source: RecordingSource) -> None:
     """Another protocol's recovery follows other rules: what Clonos' rules make of it would say nothing."""
     name = source.manifest.protocol.name
+    if name == "coordinated":
+        raise Missing(
+            "The recording was made under the protocol coordinated: every task began again from a checkpoint, and no "
+            "determinants were logged, so there are no choices to replay the recovery by.",
+            protocol=name,
+        )
     if name not in REPLAYABLE:
         raise Missing(
             f"The recording was made under the protocol {printable(name)}, whose recovery this version cannot replay; "

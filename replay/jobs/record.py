@@ -71,6 +71,11 @@ def protocol_of(options: RecordOptions, protocol: FaultTolerance) -> Protocol:
             f"--sharing-depth is {options.sharing_depth}, but --protocol {protocol.name} shares no determinants",
             remedy="Leave --sharing-depth out",
         )
+    if options.sink == "determinant" and not protocol.shares:
+        raise WrongOption(
+            f"--sink is determinant, but --protocol {protocol.name} leaves the outside world no determinants",
+            remedy="Choose another sink, or --protocol clonos",
+        )
     if options.standby > 1 and not protocol.standbys:
         raise WrongOption(
             f"--standby is {options.standby}, but --protocol {protocol.name} deploys all tasks anew",

@@ -182,7 +182,7 @@ def test_the_suffix_names_the_container(tmp_path: Path, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"protocol": "pessimistic"}, "--protocol pessimistic isn't built in yet"),
+        ({"protocol": "unaligned"}, "--protocol unaligned isn't built in yet"),
         ({"protocol": "magic"}, "unknown"),
         ({"sink": "hopeful"}, "--sink is 'hopeful', which is unknown"),
         ({"job": "nexmark-q12", "time": "event"}, "nexmark-q12 doesn't run on event time"),
