@@ -41,7 +41,8 @@ class Command(Base):
 
     def run(self, **options: Any) -> Outcome:
         if options["list"]:
-            return Outcome("\n".join(f"{one.name}: {one.description}" for one in JOBS.values()), {"jobs": list(JOBS)})
+            listed = {"jobs": list(JOBS), "descriptions": {one.name: one.description for one in JOBS.values()}}
+            return Outcome("\n".join(f"{one.name}: {one.description}" for one in JOBS.values()), listed)
         if not options["job"] or options["out"] is None:
             raise WrongUse("Say which JOB to record and where with --out PATH; --list names the jobs.")
         if options["end_with_parent"]:
