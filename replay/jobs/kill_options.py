@@ -25,6 +25,14 @@ def parse_kill(text: str) -> tuple[tuple[str, float], ...]:
     return kills
 
 
+def parse_suspect(text: str) -> tuple[str, float]:
+    """`TASK@MS`: the task, and from when on its heartbeats are held up."""
+    found = _KILL.fullmatch(text.strip())
+    if found is None or float(found["at_ms"]) > LONGEST_MS:
+        raise WrongOption(f"--suspect is {text!r}", remedy=f"Write TASK@MS, as map-1.0@2500, up to {LONGEST_MS} ms")
+    return found["task"], float(found["at_ms"])
+
+
 def parse_kill_in(text: str) -> tuple[str, str]:
     """`TASK:STATE`."""
     task, colon, state = text.partition(":")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from replay.jobs.kill_options import LONGEST_MS, parse_kill, parse_kill_in
+from replay.jobs.kill_options import LONGEST_MS, parse_kill, parse_kill_in, parse_suspect
 from replay.jobs.option_fields import (
     NumberOrFull,
     WrongOption,
@@ -74,10 +74,27 @@ class RecordOptions:
     )
     time: str | None = word(None, ("processing", "ingestion", "event"), "which time the job runs on")
     kills: tuple[str, ...] = texts(
-        "--kill", "TASK@MS[+TASK@MS]", parse_kill, "a failure; several in one blow joined by +; repeatable"
+        "--kill",
+        "TASK@MS[+TASK@MS]",
+        parse_kill,
+        "a failure of a task, or of a host as host-1@MS; several in one blow joined by +; repeatable",
     )
     kills_in: tuple[str, ...] = texts(
         "--kill-in", "TASK:STATE", parse_kill_in, "a failure when the task next enters that recovery state; repeatable"
+    )
+    suspects: tuple[str, ...] = texts(
+        "--suspect", "TASK@MS", parse_suspect, "a task that is taken for failed and is not; repeatable"
+    )
+    hosts: int | None = number(None, 1, 10_000, "hosts; without, as many as tasks and standbys need")
+    slots: int | None = number(None, 1, 10_000, "tasks and standbys that a host takes; without, all it is given")
+    snapshots: str = word("full", ("full", "incremental"), "what a checkpoint uploads: full or incremental")
+    state_mib: float = measure(
+        0.0, 0, 1 << 20, "what each task's state is declared to weigh besides what it holds", metavar="MIB"
+    )
+    checkpoint_timeout_ms: int = number(600_000, 1, LONGEST_MS, "after what time a pending checkpoint is given up")
+    checkpoint_pause_ms: int = number(0, 0, LONGEST_MS, "at least so long between two checkpoints")
+    back_off: float = measure(
+        3.0, 0, 1000, "for how many intervals after a failure no checkpoint begins", metavar="INTERVALS"
     )
     on_lost: str = word(
         "rollback", ("rollback",), "where lost choices may bind a survivor: rollback or continue", later=("continue",)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from replay.bundle.writer import BundleWriter
 from replay.jobs.catalogue import job_named
-from replay.jobs.kill_options import parse_kill, parse_kill_in
+from replay.jobs.kill_options import parse_kill, parse_kill_in, parse_suspect
 from replay.jobs.option_fields import WrongOption
 from replay.jobs.options import RecordOptions
 from replay.jobs.registry import new_operator
 from replay.jobs.summary import summary_of
 from replay.model import Job, Manifest, Protocol, TaskId
+from replay.runtime.checkpoint_policy import CheckpointPolicy
 from replay.runtime.costs import Costs
 from replay.runtime.engine import Engine, Run
-from replay.runtime.kills import Blow, Kill, KillIn
+from replay.runtime.kills import Blow, Kill, KillHost, KillIn
 from replay.runtime.memory import Memory
 from replay.runtime.protocol import FaultTolerance
+from replay.runtime.suspicion import Suspicion
 
 RECORDER = "clonoscope 0.1"
 Progress = Callable[[int, int], None]
@@ -60,6 +63,15 @@ def run_of(options: RecordOptions, protocols: Protocols, *, recorded_at: str = "
         costs=costs_of(options),
         memory=memory_of(options),
         blows=[_blow(manifest, text) for text in options.kills],
+        suspicions=[Suspicion(_known(manifest, task), at) for task, at in map(parse_suspect, options.suspects)],
+        hosts=options.hosts,
+        slots=options.slots,
+        checkpoints=CheckpointPolicy(
+            back_off_intervals=options.back_off,
+            timeout_us=options.checkpoint_timeout_ms * 1000,
+            min_pause_us=options.checkpoint_pause_ms * 1000,
+            incremental=options.snapshots == "incremental",
+        ),
         kills_in=[KillIn(_known(manifest, task), state) for task, state in map(parse_kill_in, options.kills_in)],
     )
 
@@ -103,6 +115,7 @@ def costs_of(options: RecordOptions) -> Costs:
         state_bytes=round(options.state_mib * (1 << 20)),
         rtt_us=round(options.rtt_ms * 1000),
         bandwidth_bytes_per_s=max(1, round(options.bandwidth_mib_s * (1 << 20))),
+        state_bytes=round(options.state_mib * (1 << 20)),
         heartbeat_us=options.heartbeat_ms * 1000,
         heartbeat_timeout_us=options.heartbeat_timeout_ms * 1000,
     )
@@ -120,7 +133,12 @@ def memory_of(options: RecordOptions) -> Memory:
 
 
 def _blow(manifest: Manifest, text: str) -> Blow:
-    return Blow(tuple(Kill(_known(manifest, task), at_ms) for task, at_ms in parse_kill(text)))
+    return Blow(tuple(_kill(manifest, name, at_ms) for name, at_ms in parse_kill(text)))
+
+
+def _kill(manifest: Manifest, name: str, at_ms: float) -> Kill | KillHost:
+    is_host = manifest.task(name) is None and re.fullmatch("host-[0-9]+", name)
+    return KillHost(name, at_ms) if is_host else Kill(_known(manifest, name), at_ms)
 
 
 def _known(manifest: Manifest, task: str) -> TaskId:

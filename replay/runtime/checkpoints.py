@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from replay.model import TaskId
+from replay.runtime.checkpoint_policy import upload_bytes
 
 if TYPE_CHECKING:
     from replay.runtime.attempt import Attempt
     from replay.runtime.engine import Engine
-
-BACK_OFF_INTERVALS = 3
-"""How long no checkpoint is triggered after a failure: the failed task gets the time to catch up."""
 
 
 @dataclass(slots=True)
@@ -21,6 +20,7 @@ class _Pending:
     checkpoint: int
     event: int
     last: bool
+    since_us: int
     sizes: dict[TaskId, int] = field(default_factory=dict)
 
 
@@ -30,12 +30,13 @@ class Checkpoints:
     def __init__(self, engine: Engine, interval_us: int):
         self.engine = engine
         self.interval_us = interval_us
+        self.policy = engine.run_of.checkpoints
         self.completed = 0
         self.completed_event: int | None = None
         self.finished = False
         self._next = 1
         self._pending: _Pending | None = None
-        self._back_off_until_us = 0
+        self._not_before_us = 0
         self._ignored: dict[int, set[TaskId]] = {}
         self._states: dict[tuple[TaskId, int], bytes] = {}
         self._notices = 0
@@ -71,7 +72,10 @@ class Checkpoints:
         if self.finished:
             return
         engine.scheduler.after(self.interval_us, self._tick)
-        if self._pending is not None or engine.scheduler.now_us < self._back_off_until_us:
+        if self._pending is not None:
+            self._expire(self._pending)
+            return
+        if engine.scheduler.now_us < self._not_before_us:
             return
         if not engine.protocol.may_checkpoint(engine):
             return
@@ -86,7 +90,7 @@ class Checkpoints:
         engine, checkpoint = self.engine, self._next
         self._next += 1
         n = engine.event("checkpoint-triggered", checkpoint=checkpoint)
-        self._pending = _Pending(checkpoint, n, last)
+        self._pending = _Pending(checkpoint, n, last, engine.scheduler.now_us)
         timestamp_ms = engine.origin_ms + engine.scheduler.now_us // 1000
         for source in engine.sources:
             self._call(source, checkpoint, timestamp_ms)
@@ -103,36 +107,56 @@ class Checkpoints:
 
     def _declined(self, source: TaskId, checkpoint: int) -> None:
         if self._pending is not None and self._pending.checkpoint == checkpoint:
-            self.abort((source,), self._pending.event)
+            self.abort((source,), self._pending.event, f"{source} could not begin it")
+
+    def _expire(self, pending: _Pending) -> None:
+        """Looked at whenever the next one is due: whoever did not align this one need not any more."""
+        if self.engine.scheduler.now_us - pending.since_us >= self.policy.timeout_us:
+            why = f"not complete after {self.policy.timeout_us / 1000:g} ms"
+            self.abort(self.engine.sources, pending.event, why)
+
+    def _not_before(self, us: float) -> None:
+        self._not_before_us = max(self._not_before_us, int(self.engine.scheduler.now_us + us))
+
+    def _back_off(self) -> None:
+        self._not_before(self.policy.back_off_intervals * self.interval_us)
 
     # --- completing ---
 
+    def _size_of(self, attempt: Attempt, data: bytes) -> int:
+        """What there is to upload of a snapshot."""
+        declared_bytes = self.engine.costs.state_bytes
+        if not self.policy.incremental:
+            return len(data) + declared_bytes
+        before = self.engine.state_of(attempt.task, self.completed)
+        return upload_bytes(before, json.loads(data), len(data), declared_bytes)
+
     def upload(self, attempt: Attempt, checkpoint: int, data: bytes) -> None:
         """A task's snapshot is complete; safe once it is uploaded, unless the task fails first."""
+        size = self._size_of(attempt, data)
 
         def uploaded() -> None:
             if not attempt.alive:
                 return
             attempt.recorder.state(checkpoint, data)
-            size = len(data) + self.engine.costs.state_bytes
             fields = {"task": attempt.task, "checkpoint": checkpoint, "bytes": size}
             n = attempt.event("checkpoint-acknowledged", re=self._event_of(checkpoint), **fields)
-            self.engine.call(lambda: self._acknowledged(attempt, checkpoint, data, n))
+            self.engine.call(lambda: self._acknowledged(attempt, checkpoint, data, size, n))
 
-        self.engine.scheduler.after(self.engine.costs.upload_us(len(data) + self.engine.costs.state_bytes), uploaded)
+        self.engine.scheduler.after(self.engine.costs.upload_us(size), uploaded)
 
     def _event_of(self, checkpoint: int) -> int | None:
         pending = self._pending
         return pending.event if pending is not None and pending.checkpoint == checkpoint else None
 
-    def _acknowledged(self, attempt: Attempt, checkpoint: int, data: bytes, event: int) -> None:
+    def _acknowledged(self, attempt: Attempt, checkpoint: int, data: bytes, size: int, event: int) -> None:
         pending = self._pending
         if pending is None or pending.checkpoint != checkpoint:
             return
         if attempt.fenced or self.engine.current[attempt.task] is not attempt:
             return  # whoever took its place acknowledges for itself
         self._states[attempt.task, checkpoint] = data
-        pending.sizes[attempt.task] = len(data) + self.engine.costs.state_bytes
+        pending.sizes[attempt.task] = size
         if len(pending.sizes) == len(self.engine.graph.tasks):
             self._complete(pending, event)
 
@@ -144,6 +168,7 @@ class Checkpoints:
         engine.deliveries.completed(checkpoint)
         self._states = {key: data for key, data in self._states.items() if key[1] >= checkpoint}
         self._ignored = {one: tasks for one, tasks in self._ignored.items() if one > checkpoint}
+        self._not_before(self.policy.min_pause_us)
         self._idle = pending.last and engine.failures.quiet
         self.finished = self._idle and not engine.failures.kills_left
         for attempt in list(engine.current.values()):
@@ -170,18 +195,19 @@ class Checkpoints:
 
     def failed(self, task: TaskId, re: int) -> None:
         """A failure was detected: what is pending can't complete, and the next one waits."""
-        self._back_off_until_us = self.engine.scheduler.now_us + BACK_OFF_INTERVALS * self.interval_us
+        self._back_off()
         for checkpoint in sorted(self._ignored):  # whose barriers may still be under way
             self._ignore_below(task, checkpoint, re)
         if self._pending is not None:
-            self.abort((task,), re)
+            self.abort((task,), re, f"{task} failed")
 
-    def abort(self, because_of: Iterable[TaskId], re: int) -> None:
+    def abort(self, because_of: Iterable[TaskId], re: int, why: str) -> None:
         """Every task below these can't align it: it is told to let it go."""
         pending, self._pending = self._pending, None
         if pending is None:
             return
-        n = self.engine.event("checkpoint-aborted", re=re, checkpoint=pending.checkpoint)
+        n = self.engine.event("checkpoint-aborted", re=re, checkpoint=pending.checkpoint, why=why)
+        self._not_before(self.policy.min_pause_us)
         self._ignored[pending.checkpoint] = set()
         for task in because_of:
             self._ignore_below(task, pending.checkpoint, n)
@@ -213,8 +239,9 @@ class Checkpoints:
     def rolled_back(self, re: int) -> None:
         """Every task begins again from the completed checkpoint: nothing is pending, nothing is to be ignored."""
         if self._pending is not None:
-            self.engine.event("checkpoint-aborted", re=re, checkpoint=self._pending.checkpoint)
+            why = "every task is rolled back"
+            self.engine.event("checkpoint-aborted", re=re, checkpoint=self._pending.checkpoint, why=why)
         self._pending = None
         self._ignored.clear()
-        self._back_off_until_us = self.engine.scheduler.now_us + BACK_OFF_INTERVALS * self.interval_us
+        self._back_off()
         self._idle = False

@@ -12,6 +12,7 @@ from replay.log.spill_files import SpillFiles
 from replay.model import Graph, Manifest, Record, TaskId, Vertex
 from replay.recovery import Logs
 from replay.runtime.attempt import Attempt
+from replay.runtime.checkpoint_policy import CheckpointPolicy
 from replay.runtime.checkpoints import Checkpoints
 from replay.runtime.costs import Costs
 from replay.runtime.deliveries import Deliveries
@@ -50,6 +51,7 @@ class Run:
     blows: Sequence[Blow] = ()
     kills_in: Sequence[KillIn] = ()
     suspicions: Sequence[Suspicion] = ()
+    checkpoints: CheckpointPolicy = field(default_factory=CheckpointPolicy)
     hosts: int | None = None
     slots: int | None = None
     local_copies: bool = False

@@ -10,7 +10,7 @@ from replay.model import TaskId
 from replay.recovery import RecoveryStarted, RestoreStarted, StateRestored
 from replay.runtime.detection import Detection
 from replay.runtime.hosts import Hosts, Seat
-from replay.runtime.kills import Kills
+from replay.runtime.kills import KillHost, Kills
 from replay.runtime.phases import Pace, Phases
 from replay.runtime.placement import Placement
 from replay.runtime.standbys import Standby, Standbys
@@ -54,6 +54,7 @@ class Failures:
         self.suspicions = Suspicions(engine, run.suspicions)
         self.detection = Detection(engine)
         self.hosts = Hosts(engine, run.hosts, run.slots, standby)
+        self.hosts.check_known(kill.host for blow in run.blows for kill in blow.kills if isinstance(kill, KillHost))
         self.standbys = Standbys(engine, standby)
         self.hosts.make_room = self.standbys.make_room
         self.placement = Placement(self.hosts, self.standbys, local_copies=run.local_copies)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,6 +64,14 @@ class Hosts:
                 "a standby is never on the host of its task, and there is only one host",
                 remedy="Give it more hosts, or no standbys",
             )
+
+    def check_known(self, hosts: Iterable[str]) -> None:
+        """Only a host that there is can fail."""
+        for host in hosts:
+            if host not in self._seats:
+                raise ReplayError(
+                    f"there is no {host} to fail", remedy=f"The hosts are {self.names[0]} to {self.names[-1]}"
+                )
 
     def number(self, host: str) -> int:
         """Which one it is."""

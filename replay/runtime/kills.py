@@ -73,6 +73,7 @@ class Kills:
 
     def _strike_host(self, kill: KillHost, blow: Blow) -> None:
         self.left -= 1
+        self.engine.checkpoints.disturbed()  # also where it strikes nothing: the job waited for it, and may end now
         failures, several = self.engine.failures, len(blow.kills) > 1
         # What is only being deployed there ends when it would begin.
         for attempt in self.engine.current.values():

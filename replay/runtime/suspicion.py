@@ -81,3 +81,4 @@ class Suspicions:
     def _comes_to_nothing(self, suspicion: Suspicion) -> None:
         self.left -= 1
         self.not_made.append(suspicion)
+        self.engine.checkpoints.disturbed()  # the job waited for it, and may end now
