@@ -88,9 +88,6 @@ class RecordOptions:
     hosts: int | None = number(None, 1, 10_000, "hosts; without, as many as tasks and standbys need")
     slots: int | None = number(None, 1, 10_000, "tasks and standbys that a host takes; without, all it is given")
     snapshots: str = word("full", ("full", "incremental"), "what a checkpoint uploads: full or incremental")
-    state_mib: float = measure(
-        0.0, 0, 1 << 20, "what each task's state is declared to weigh besides what it holds", metavar="MIB"
-    )
     checkpoint_timeout_ms: int = number(600_000, 1, LONGEST_MS, "after what time a pending checkpoint is given up")
     checkpoint_pause_ms: int = number(0, 0, LONGEST_MS, "at least so long between two checkpoints")
     back_off: float = measure(

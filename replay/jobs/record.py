@@ -115,7 +115,6 @@ def costs_of(options: RecordOptions) -> Costs:
         state_bytes=round(options.state_mib * (1 << 20)),
         rtt_us=round(options.rtt_ms * 1000),
         bandwidth_bytes_per_s=max(1, round(options.bandwidth_mib_s * (1 << 20))),
-        state_bytes=round(options.state_mib * (1 << 20)),
         heartbeat_us=options.heartbeat_ms * 1000,
         heartbeat_timeout_us=options.heartbeat_timeout_ms * 1000,
     )

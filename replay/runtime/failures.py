@@ -242,6 +242,7 @@ class Failures:
                 return  # a rollback came first, and has taken the slot over
             if seat.left:
                 self._reschedule(failure, n, f"{seat.host} failed before the task was there")
+                self.hosts.serve()
             else:
                 self._begin(failure, seat, n, None)
 

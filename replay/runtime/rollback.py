@@ -54,6 +54,7 @@ def _seat(engine: Engine, attempt: Attempt, seated: Callable[[], None]) -> None:
         engine.failures.placement.ask(
             attempt.task, granted, wanted=lambda: engine.current[attempt.task] is attempt and attempt.alive
         )
+        engine.failures.hosts.serve()
 
 
 def _restore(engine: Engine, attempt: Attempt, checkpoint: int, re: int, waiting: set[TaskId], start_us: float) -> None:
