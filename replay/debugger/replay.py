@@ -71,8 +71,20 @@ def _known_protocol(source: RecordingSource) -> None:
         )
 
 
+def _known_continuation(source: RecordingSource, story: Story) -> None:
+    """Past lost choices tasks recover from logs that no lineage continues; nothing is said of those."""
+    if source.manifest.protocol.on_lost == "continue" and story.escalations:
+        raise Missing(
+            "The job went on past choices that were lost (an escalated event, on_lost is continue): tasks recovered "
+            "without determinants since, and this version cannot say of such a recording whether a recovery in it is "
+            "identical.",
+            escalated=len(story.escalations),
+        )
+
+
 def _run_recovery(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> Outcome:
     _known_protocol(source)
+    _known_continuation(source, story)
     replayed = RecoveryReplay(source, story, scene, steps)
     try:
         verdict, sentence = replayed.run()

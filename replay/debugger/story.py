@@ -23,6 +23,7 @@ class Story:
     of_attempt: dict[tuple[str, int], list[Event]] = field(default_factory=dict)
     by_number: dict[int, Event] = field(default_factory=dict)
     rollbacks: list[Event] = field(default_factory=list)
+    escalations: list[Event] = field(default_factory=list)
     activations: dict[int, Event] = field(default_factory=dict)
     lives: dict[str, list[Life]] = field(default_factory=dict)
     records_states: bool = False
@@ -49,6 +50,8 @@ class Story:
         if isinstance(number, int):
             self.by_number[number] = event
         self.records_states = self.records_states or kind == "recovery-state"
+        if kind == "escalated":
+            self.escalations.append(event)
         task, attempt = event.get("at", event.get("task")), event.get("attempt")
         if kind == "task-failed" and isinstance(event.get("failure"), int):
             self.failures[event["failure"]] = event

@@ -94,7 +94,7 @@ class RecordOptions:
         3.0, 0, 1000, "for how many intervals after a failure no checkpoint begins", metavar="INTERVALS"
     )
     on_lost: str = word(
-        "rollback", ("rollback",), "where lost choices may bind a survivor: rollback or continue", later=("continue",)
+        "rollback", ("rollback", "continue"), "where lost choices may bind a survivor: rollback or continue"
     )
     protocol: str = word("clonos", _PROTOCOLS, "the fault-tolerance protocol", later=_OTHER_PROTOCOLS)
     delta_layout: str = word("flat", ("flat", "grouping"), "how deltas are laid out: flat or grouping")

@@ -33,11 +33,15 @@ class StateRestored:
 
 @dataclass(frozen=True, slots=True)
 class ChannelReconnected:
-    """A channel is there (again). `received`: buffers of the current epoch that this side's input already has."""
+    """A channel is there (again). `received`: buffers of the current epoch that this side's input already has.
+
+    `diverged`: the sender recovers without determinants, so what it sends may not be what was received.
+    """
 
     channel: ChannelId
     side: Side
     received: int = 0
+    diverged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

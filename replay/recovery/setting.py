@@ -35,7 +35,7 @@ def always_informed(of: TaskId, epoch: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What doesn't change during an attempt."""
+    """What doesn't change during an attempt. `diverged`: it recovers without determinants, as at sharing depth 0."""
 
     task: TaskId
     inputs: tuple[ChannelId, ...] = ()
@@ -44,13 +44,20 @@ class Setting:
     sharing_depth: int | None = None
     in_storage: bool = False
     on_lost: str = "rollback"
+    diverged: bool = False
     distance: Distance = always_near
     holdings: Holdings = nothing_held
     informed: Informed = always_informed
 
     @classmethod
     def of(
-        cls, graph: Graph, task: TaskId, holdings: Holdings = nothing_held, informed: Informed = always_informed
+        cls,
+        graph: Graph,
+        task: TaskId,
+        holdings: Holdings = nothing_held,
+        informed: Informed = always_informed,
+        *,
+        diverged: bool = False,
     ) -> Setting:
         """From a job's manifest. What the outside world keeps, or a storage, is asked for on `<task>>world`."""
         protocol = graph.manifest.protocol
@@ -69,6 +76,7 @@ class Setting:
             sharing_depth=protocol.sharing_depth,
             in_storage=protocol.in_storage,
             on_lost=protocol.on_lost,
+            diverged=diverged,
             distance=distance,
             holdings=holdings,
             informed=informed,
@@ -87,6 +95,11 @@ class Setting:
         if self.in_storage and self.world is not None:
             return (self.world,)
         return self.outputs if self.world is None else (*self.outputs, self.world)
+
+    @property
+    def asked_for_own(self) -> tuple[ChannelId, ...]:
+        """Where it asks for its own logs; for those of others it asks in any case."""
+        return () if self.diverged else self.asked
 
     @property
     def channels(self) -> frozenset[tuple[ChannelId, str]]:

@@ -113,8 +113,10 @@ class _Started(_State):
                 return to(self.with_(self.context.lost(event)))
             case ChannelReconnected(channel, side="input", received=received):
                 context, _ = self.context.reconnected(event)
-                resets = (DropPartialRecord(channel),) if not context.setting.logs else ()
-                return to(self.with_(context), *resets, context.replay_of(channel, received))
+                if not event.diverged and context.setting.logs:
+                    return to(self.with_(context), context.replay_of(channel, received))
+                # Buffers may be cut anew, and records may come in another order: none can be skipped.
+                return to(self.with_(context), DropPartialRecord(channel), context.replay_of(channel, 0))
             case ChannelReconnected():
                 return self.stays(self.context.reconnected(event))
             case _:
@@ -167,7 +169,7 @@ class WaitingConnections(_Unstarted):
             return None
         setting, epoch = self.context.setting, self.context.epoch
         replays = (self.context.replay_of(channel, 0) for channel in setting.inputs)
-        requests = (RequestDeterminants(channel, setting.task, epoch) for channel in setting.asked)
+        requests = (RequestDeterminants(channel, setting.task, epoch) for channel in setting.asked_for_own)
         return to(WaitingDeterminants(self.context), *replays, *requests)
 
 
@@ -182,13 +184,15 @@ class WaitingDeterminants(_Started):
     @property
     def awaited(self) -> tuple[ChannelId, ...]:
         """The channels that have not answered yet."""
-        return tuple(c for c in self.context.setting.asked if c not in self.answers.channels)
+        return tuple(c for c in self.context.setting.asked_for_own if c not in self.answers.channels)
 
     def on(self, event: Event) -> Transition:
         """Collects answers; an output that was lost must answer anew."""
         setting = self.context.setting
         match event:
-            case DeterminantsReturned(channel, of, result, logs) if of == setting.task and channel in setting.asked:
+            case DeterminantsReturned(channel, of, result, logs) if (
+                of == setting.task and channel in setting.asked_for_own
+            ):
                 answers = self.answers.with_(channel, Answer(result, logs.since(self.context.epoch)))
                 check(all(copy.log.task == of for copy in logs), f"{channel} answers with logs of others than {of}")
                 answers.merged()  # copies that disagree are reported by the answer that brings them
@@ -197,7 +201,8 @@ class WaitingDeterminants(_Started):
                 return to(replace(self, context=self.context.lost(event), answers=self.answers.without(channel)))
             case ChannelReconnected(channel, side="output"):
                 context, relayed = self.context.reconnected(event)
-                own = (RequestDeterminants(channel, setting.task, context.epoch),) if channel in setting.asked else ()
+                is_asked = channel in setting.asked_for_own
+                own = (RequestDeterminants(channel, setting.task, context.epoch),) if is_asked else ()
                 return to(replace(self, context=context, answers=self.answers.without(channel)), *own, *relayed)
             case _:
                 return self.common(event)

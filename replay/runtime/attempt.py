@@ -77,7 +77,8 @@ class Attempt:
         self.partition = engine.partition_of(task)
         self.recorder = engine.recorder.attempt(task, number)
         memory = engine.run_of.memory
-        setting = Setting.of(engine.graph, task, self._holdings, lambda *_: self.informed)
+        self.diverged = not running and engine.losses.diverges(task, checkpoint)
+        setting = Setting.of(engine.graph, task, self._holdings, lambda *_: self.informed, diverged=self.diverged)
         self.causal = CausalLog(
             task,
             engine.graph,

@@ -56,6 +56,11 @@ class Checkpoints:
         return self._states[TaskId(task), checkpoint] if checkpoint else None
 
     @property
+    def next(self) -> int:
+        """The number of the checkpoint that is triggered next."""
+        return self._next
+
+    @property
     def done(self) -> bool:
         """Whether the last checkpoint has completed and everyone was told."""
         return self.finished and not self._notices

@@ -119,6 +119,9 @@ def _(effect: DropPartialRecord, attempt: Attempt) -> None:
 @_perform.register(Escalate)
 def _(effect: Escalate, attempt: Attempt) -> None:
     n = attempt.event("escalated", re=attempt.cause, task=attempt.task, why=effect.why)
+    if attempt.manager.setting.on_lost == "continue":
+        attempt.engine.losses.given_up(attempt)
+        return
     attempt.escalated = True
     attempt.engine.failures.escalated(attempt, effect.why, n)
 

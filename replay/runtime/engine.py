@@ -21,6 +21,7 @@ from replay.runtime.failures import Failures
 from replay.runtime.kills import Blow, KillIn
 from replay.runtime.links import Links
 from replay.runtime.log_totals import LogTotals
+from replay.runtime.losses import Losses
 from replay.runtime.memory import Memory
 from replay.runtime.metrics import Metrics
 from replay.runtime.operators import Operator
@@ -103,6 +104,7 @@ class Engine:
         self.on_event: Callable[[str, Mapping[str, Any]], None] | None = None
         self.current: dict[TaskId, Attempt] = {}
         self.world = World(self)
+        self.losses = Losses(self)
         self.links = Links(self)
         self.checkpoints = Checkpoints(self, (protocol.checkpoint_interval_ms or 1000) * 1000)
         self.failures = Failures(self, run, protocol.standby)

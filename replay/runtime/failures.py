@@ -267,6 +267,7 @@ class Failures:
             host=attempt.host,
             standby=standby is not None,
             checkpoint=checkpoint,
+            diverged=attempt.diverged or None,
             failure=failure.number,
         )
         attempt.state_cause = n

@@ -125,5 +125,7 @@ class Links:
         if not connection.open or not receiver.alive:
             return
         received = receiver.received_since(channel.i, receiver.manager.epoch)
-        n = receiver.event("channel-reconnected", re=re, channel=channel.id, side="input", received=received)
-        receiver.handle(ChannelReconnected(channel.id, "input", received), re=n)
+        diverged = connection.sender.diverged
+        fields = {"channel": channel.id, "side": "input", "received": received, "diverged": diverged or None}
+        n = receiver.event("channel-reconnected", re=re, **fields)
+        receiver.handle(ChannelReconnected(channel.id, "input", received, diverged), re=n)

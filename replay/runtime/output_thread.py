@@ -215,7 +215,8 @@ class OutputThread:
         if connection is not self.connection:
             return  # the receiver went away while it waited: its next attempt asks for it
         attempt, engine = self.attempt, self.attempt.engine
-        delta = encode_deltas(attempt.causal.delta_for(self.channel), engine.log_ids, engine.delta_layout)
+        entries = engine.losses.shared(attempt.causal.delta_for(self.channel))
+        delta = encode_deltas(entries, engine.log_ids, engine.delta_layout)
         sendings = self._sendings.setdefault(cut.epoch, {})
         sending = sendings.get(cut.seq, 0)
         sendings[cut.seq] = sending + 1
@@ -268,7 +269,8 @@ class OutputThread:
             self._serving = True
             self.wake()
             return
-        if not attempt.engine.logging and self.connection.receiver.serial < attempt.serial:
+        begins_anew = attempt.diverged or not attempt.engine.logging
+        if begins_anew and self.connection.receiver.serial < attempt.serial:
             # Without determinants the epochs of a survivor aren't this attempt's: it is given all, and repeats some.
             epoch = min(epoch, attempt.checkpoint)
         kept = attempt.in_flight.kept_since(self.channel, epoch)

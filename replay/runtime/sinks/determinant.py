@@ -40,7 +40,8 @@ class DeterminantSink(Sink):
             return
         engine.world.meets(attempt)
         attempt.causal.register_consumer(self._channel, attempt.checkpoint)
-        self._held_back = engine.world.accepted(attempt.task, attempt.checkpoint)
+        if not attempt.diverged:
+            self._held_back = engine.world.accepted(attempt.task, attempt.checkpoint)
 
     def write(self, record: Record) -> None:
         """Out at once, with every determinant that the world has not been given; or held back."""
@@ -61,7 +62,7 @@ class DeterminantSink(Sink):
 
     def _leave_determinants(self, epoch: int, now_us: int) -> None:
         attempt, engine = self.attempt, self.attempt.engine
-        entries = attempt.causal.delta_for(self._channel)
+        entries = engine.losses.shared(attempt.causal.delta_for(self._channel))
         encode = encode_flat if engine.graph.manifest.protocol.delta_layout == "flat" else encode_grouping
         delta = encode(entries, engine.log_ids)
         attempt.recorder.world(epoch, SendingFrame(self._writes, now_us, 0, 0, 0, delta))

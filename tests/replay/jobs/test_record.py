@@ -192,7 +192,7 @@ def test_the_suffix_names_the_container(tmp_path: Path, suffix: str) -> None:
         ({"spill": "never"}, "--spill is 'never', which is unknown"),
         ({"in_flight_pool": 0}, "--in-flight-pool is 0"),
         ({"spill_threshold": 1.0}, "--spill-threshold is 1.0"),
-        ({"on_lost": "continue"}, "--on-lost continue isn't built in yet"),
+        ({"on_lost": "despair"}, "--on-lost is 'despair', which is unknown"),
         ({"delta_layout": "nested"}, "--delta-layout is 'nested', which is unknown"),
         ({"determinant_pool_mib": 0.0}, "--determinant-pool-mib is 0.0"),
         ({"kills": ("map-1.0",)}, "TASK@MS"),

@@ -79,6 +79,26 @@ def test_at_depth_zero_nothing_is_asked_or_skipped_and_partial_records_are_dropp
     assert again == (DropPartialRecord(IN), RequestReplay(IN, 2, 0))
 
 
+def test_a_task_past_lost_choices_asks_for_others_and_not_for_itself() -> None:
+    one = recovering(diverged=True)
+    assert one.handle(DeterminantsRequested(IN, UP, 0)) == (RequestDeterminants(OUT, UP, 0),)
+    assert one.handle(RecoveryStarted()) == (RequestReplay(IN, 0, 0), StartReplaying(Logs()), EnteredRunning())
+    again = one.handle(ChannelReconnected(OUT, "output"))
+    assert again == (RequestDeterminants(OUT, UP, 0),), "what it relays is asked again, and nothing else"
+
+
+def test_a_sender_past_lost_choices_is_asked_for_all_and_its_half_record_dropped() -> None:
+    one = recovering()
+    one.handle(RecoveryStarted())
+    answered(one, DeterminantsReturned(OUT, US, "held"))
+    one.handle(EpochStarted(2))
+    one.handle(ChannelLost(IN, "input"))
+    again = one.handle(ChannelReconnected(IN, "input", received=5, diverged=True))
+    assert again == (DropPartialRecord(IN), RequestReplay(IN, 2, 0))
+    one.handle(ChannelLost(IN, "input"))
+    assert one.handle(ChannelReconnected(IN, "input", received=5)) == (RequestReplay(IN, 2, 5),)
+
+
 def test_a_sink_with_a_determinant_keeping_world_asks_it_for_itself_and_for_others() -> None:
     world = ChannelId("b.0>world")
     one = recovering(outputs=(), world=world)

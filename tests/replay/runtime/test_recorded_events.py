@@ -16,7 +16,8 @@ WORLDS = 40
 # Not every event of the type has these: which of the two began it, one blow of several, a wait for a slot, a
 # standby that loads, latency where it ends.
 CONDITIONAL = {
-    "attempt-started": {"failure", "rollback"},
+    "attempt-started": {"failure", "rollback", "diverged"},
+    "channel-reconnected": {"diverged"},
     "task-failed": {"together"},
     "task-rescheduled": {"waited_us"},
     "restore-started": {"host"},
@@ -52,7 +53,8 @@ def recorded() -> list[dict[str, object]]:
 def test_the_page_lists_the_fields() -> None:
     fields = fields_by_type()
     assert len(fields) >= 29
-    assert fields["channel-lost"] == fields["channel-reconnected"] == {"channel", "side", "received"}
+    assert fields["channel-lost"] == {"channel", "side", "received"}
+    assert fields["channel-reconnected"] == {*fields["channel-lost"], "diverged"}
     assert fields["determinants-received"] == {"of", "channel", "to", "result", "logs"}
 
 

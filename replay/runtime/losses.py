@@ -1,0 +1,57 @@
+"""`--on-lost continue`: choices that nobody can return are given up, and the job goes on, at least once.
+
+When a task T escalates, some survivor below it may depend on choices of T that are lost. T goes on with what was
+returned to it, which is all that its direct survivors know. Whatever is below T can no longer be repeated from its log
+as it was: its inputs will be others. So until a checkpoint completes that was triggered later, every task below T that
+recovers, or fails from now on, recovers without determinants: it asks for none, begins at its checkpoint, and sends
+all from there on; its receivers drop half a record, skip nothing, and take records again. Nothing is lost, and what is
+processed twice is below T. From that checkpoint on, everything is as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from replay.log.deltas import DeltaEntry
+from replay.model import TaskId
+
+if TYPE_CHECKING:
+    from replay.runtime.attempt import Attempt
+    from replay.runtime.engine import Engine
+
+
+class Losses:
+    """Which tasks' logs bind nobody, up to which epoch."""
+
+    def __init__(self, engine: Engine):
+        self.engine = engine
+        self._void_before: dict[TaskId, int] = {}
+
+    def diverges(self, task: TaskId, checkpoint: int) -> bool:
+        """Whether an attempt that begins at that checkpoint recovers without determinants."""
+        return checkpoint < self._void_before.get(task, 0)
+
+    def shared(self, entries: list[DeltaEntry]) -> list[DeltaEntry]:
+        """Without the epochs that a recovery may begin anew: copies of two lineages would contradict each other."""
+        if not self._void_before:
+            return entries
+        return [one for one in entries if one.epoch >= self._void_before.get(one.log.task, 0)]
+
+    def given_up(self, attempt: Attempt) -> None:
+        """An attempt goes on without choices that may bind a survivor. What recovers below it begins again, before
+        anything that the attempt does otherwise can reach it."""
+        below = self.engine.graph.all_downstream(attempt.task)
+        valid_from = self.engine.checkpoints.next
+        why = f"its inputs are not what its log tells of, as choices of {attempt.task} are lost"
+        for task in _ordered(self.engine, below):
+            self._void_before[task] = valid_from
+        for task in _ordered(self.engine, below):
+            one = self.engine.current[task]
+            if one.alive and not one.settled and not one.diverged:
+                self.engine.failures.fail(one, why, together=None, first_of_several=False)
+
+
+def _ordered(engine: Engine, tasks: Iterable[TaskId]) -> list[TaskId]:
+    which = set(tasks)
+    return [one for one in engine.graph.order if one in which]
