@@ -23,7 +23,7 @@ from replay.debugger.steps import StepWriter
 from replay.debugger.story import Story
 from replay.debugger.verify import culprit_upstream, operator_of, verify_attempt
 from replay.debugger.walk import Walk
-from replay.debugger.words import counted
+from replay.debugger.words import counted, no_logs, writes_since_checkpoint
 from replay.model import TaskId, Thread
 from replay.recovery import EpochStarted, Logs, MainLogUsedUp, OutputRebuilt, ReplayInFlight
 from replay.recovery.effects import Effect
@@ -122,20 +122,18 @@ class RecoveryReplay:
 
     def _why_free(self) -> str:
         """What follows for others is not always the same."""
-        if not self.source.manifest.protocol.logs:
+        protocol = self.source.manifest.protocol
+        if not protocol.logs:
             return (
-                ", as at sharing depth 0 none are kept: tasks below it may depend on what it had chosen, and nothing "
-                "binds it to choose the same again."
+                f", as {no_logs(protocol)}: tasks below it may depend on what it had chosen, and nothing binds it to "
+                f"choose the same again."
             )
-        if self.source.manifest.protocol.in_storage:
+        if protocol.in_storage:
             return ": the stable storage had none of them yet, and nobody who depended on more was left as he was."
         if self.walk.manager.setting.world is not None:
             return ": the outside world was left none, so that what it has of this epoch follows from the inputs alone."
         if not self.source.graph.task(self.scene.task).outputs:
-            return (
-                ", as nobody is below it to hold them: what it had given to the outside world since the checkpoint it "
-                "may give again, and otherwise."
-            )
+            return f", as nobody is below it to hold them: {writes_since_checkpoint(protocol.sink)}"
         return ": nobody depends on what it had chosen."
 
     # --- the replay ---

@@ -16,6 +16,7 @@ from replay.debugger.ports import RecordingSource
 from replay.debugger.scene import own_logs, snapshot_of
 from replay.debugger.sink_writes import SinkWrites
 from replay.debugger.story import Story
+from replay.debugger.words import no_logs
 from replay.jobs.registry import UnknownOperator, new_operator
 from replay.model import Record, TaskId
 from replay.runtime.operators import Operator
@@ -79,10 +80,8 @@ def plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt
         )
     logs = own_logs(source, task, attempt, from_epoch=checkpoint)
     if not any(logs.values()):
-        logs_none = not source.manifest.protocol.logs
-        because = (
-            "at sharing depth 0 nothing is logged" if logs_none else f"no .det members under tasks/{task}/{attempt}/"
-        )
+        protocol = source.manifest.protocol
+        because = no_logs(protocol) if not protocol.logs else f"no .det members under tasks/{task}/{attempt}/"
         raise Missing(
             f"Attempt {attempt} of {task} has no log in this recording ({because}), so its choices are not known.",
             attempt=attempt,

@@ -15,7 +15,7 @@ from replay.log.determinants import (
     TimerTrigger,
     Timestamp,
 )
-from replay.model import MAIN, Thread, json_bytes
+from replay.model import MAIN, Protocol, Thread, json_bytes
 from replay.services.external import call_fields
 
 _SHOWN = 80
@@ -29,6 +29,24 @@ def bytes_of(size: int) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 holder`, `5 holders`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def no_logs(protocol: Protocol) -> str:
+    """Why there are none, where the protocol has none: `at sharing depth 0 nothing is logged`."""
+    if protocol.name == "clonos":
+        return "at sharing depth 0 nothing is logged"
+    return f"the protocol {printable(protocol.name)} logs nothing"
+
+
+def writes_since_checkpoint(sink: str) -> str:
+    """What becomes of what a sink had written, when it begins again from its checkpoint with nothing to bind it."""
+    if sink == "transactional":
+        return "what it had written since the checkpoint it restored was never committed, and counts for nothing."
+    if sink == "idempotent":
+        return (
+            "what it had gathered since the checkpoint it restored was only in a log of its own, and is written anew."
+        )
+    return "what it had given to the outside world since the checkpoint it may give again, and otherwise."
 
 
 def named(thread: Thread) -> str:

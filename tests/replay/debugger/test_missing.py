@@ -162,6 +162,20 @@ def test_a_new_execution_of_a_sink_is_free_but_not_without_a_trace() -> None:
     assert "may give again" in outcome.sentence and "nobody depends" not in outcome.sentence
 
 
+@pytest.mark.parametrize(("sink", "said"), [("transactional", "never committed"), ("idempotent", "a log of its own")])
+def test_what_an_exactly_once_sink_wrote_before_is_not_said_to_come_again(sink: str, said: str) -> None:
+    outcome = replay(bundle_of(one_failure(task="sink.0", sink=sink)), failure=0)
+    assert outcome.verdict == "free"
+    assert said in outcome.sentence and "may give again" not in outcome.sentence
+
+
+def test_the_protocol_is_named_where_it_keeps_no_logs() -> None:
+    members = one_failure(protocol="none")
+    assert ", as the protocol none logs nothing:" in replay(bundle_of(members), failure=0).sentence
+    own = replay(bundle_of(members), task="map-1.0", attempt=0)
+    assert own.verdict == "unknown" and "(the protocol none logs nothing)" in own.sentence
+
+
 def test_the_recovery_of_another_protocol_is_unknown_and_never_called_identical():
     members = one_failure()
     manifest = json.loads(members.members["job.json"])
