@@ -19,7 +19,7 @@ def recorded_words(summary: dict[str, Any]) -> str:
     ]
     lines += [f"  {_failure(one)}" for one in summary["failures"]]
     never = summary["kills_not_made"]
-    return "\n".join([*lines, *([f"  Not killed, since never in that state: {', '.join(never)}."] if never else [])])
+    return "\n".join([*lines, *([f"  Struck nothing: {', '.join(never)}."] if never else [])])
 
 
 def _deliveries(summary: dict[str, Any]) -> str:
@@ -41,6 +41,8 @@ def _failure(failure: dict[str, Any]) -> str:
     if failure["running_again_ms"] is None:
         return f"{who} and never ran again."
     took = failure["running_again_ms"] - failure["at_ms"]
-    phases = ", ".join(f"{one['phase']} {one['us'] / 1000:.1f} ms" for one in failure["phases"])
-    back = f", {failure['determinant_bytes_returned']:,} bytes of determinants returned"
-    return f"{who} and was over it after {took:,} ms{back}{f' ({phases})' if phases else ''}."
+    caught_up = failure["caught_up_ms"]
+    behind = "" if caught_up is None else f", caught up after {caught_up - failure['at_ms']:,} ms"
+    back = f"{failure['determinant_bytes_returned']:,} bytes of determinants returned"
+    phases = ", ".join(f"{one['phase']} after {one['us'] / 1000:.1f}" for one in failure["phases"])
+    return f"{who}; running again after {took:,} ms{behind}; {back}{f' (ms: {phases})' if phases else ''}."

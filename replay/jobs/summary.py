@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
-from replay.model import TaskId
 from replay.runtime.engine import Engine
 from replay.runtime.log_totals import LogTotals
 
@@ -37,7 +36,7 @@ def summary_of(engine: Engine, *, shows_all: bool = False) -> dict[str, Any]:
         "bundle_bytes": sum(engine.recorder.sizes.values()),
         "failures": [_failure(engine, one.number) for one in engine.failures.all],
         "attempts": sum(attempt.number + 1 for attempt in engine.current.values()),
-        "kills_not_made": [f"{kill.task}:{kill.state}" for kill in engine.failures.kills.not_made],
+        "kills_not_made": _kills_not_made(engine),
     }
 
 
@@ -69,21 +68,28 @@ def _failure(engine: Engine, number: int) -> dict[str, Any]:
     failure = engine.failures.all[number]
     task, attempt = failure.attempt.task, failure.attempt.number + 1
     returned = next((logs for who, which, logs in engine.totals.returned if (who, which) == (task, attempt)), None)
+    reached = failure.phases.in_order()
     return {
         "failure": number,
         "task": task,
         "attempt": failure.attempt.number,
         "at_ms": failure.t_us // 1000,
         "running_again_ms": None if failure.over_us is None else failure.over_us // 1000,
-        "phases": _phases(engine, task, attempt, failure.t_us),
+        "caught_up_ms": reached["caught-up"] // 1000 if "caught-up" in reached else None,
+        "phases": [{"phase": name, "us": t_us - failure.t_us} for name, t_us in _by_time(reached)],
         "determinant_bytes_returned": 0 if returned is None else sum(len(copy.data) for copy in returned),
     }
 
 
-def _phases(engine: Engine, task: TaskId, attempt: int, failed_us: int) -> list[dict[str, Any]]:
-    """What the recovery was in, and how long: first until a new attempt of the task began to recover."""
-    entered = engine.totals.phases.get((task, attempt), [])
-    names, times = ["Failed", *(name for name, _ in entered)], [failed_us, *(t_us for _, t_us in entered)]
+def _by_time(reached: dict[str, int]) -> list[tuple[str, int]]:
+    """Without the failure itself, from which all are counted; what is reached at one time stays in its order."""
+    return sorted(((name, t_us) for name, t_us in reached.items() if name != "failed"), key=itemgetter(1))
+
+
+def _kills_not_made(engine: Engine) -> list[str]:
+    kills, suspicions = engine.failures.kills, engine.failures.suspicions
     return [
-        {"phase": name, "us": after - before} for name, (before, after) in zip(names, pairwise(times), strict=False)
+        *(f"{kill.task}:{kill.state}" for kill in kills.not_made),
+        *(f"{kill.host}@{kill.at_ms:g}" for kill in kills.struck_nothing),
+        *(f"{one.task}@{one.at_ms:g}" for one in suspicions.not_made),
     ]

@@ -126,8 +126,6 @@ class Attempt:
         if before.name != after.name:
             fields = {"task": self.task, "from": before.name, "to": after.name}
             self.state_cause = self.cause = self.event("recovery-state", re=self.cause, **fields)
-            phases = self.engine.totals.phases.setdefault((self.task, self.number), [])
-            phases.append((after.name, self.engine.scheduler.now_us))
             self.engine.failures.entered(self, after.name)
 
     def event(self, kind: str, *, re: int | None = None, **fields: Any) -> int:

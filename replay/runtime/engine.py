@@ -70,7 +70,6 @@ class Totals:
     dependency_bytes: int = 0
     logs: LogTotals = field(default_factory=LogTotals)
     returned: list[tuple[TaskId, int, Logs]] = field(default_factory=list)
-    phases: dict[tuple[TaskId, int], list[tuple[str, int]]] = field(default_factory=dict)
 
 
 class Engine:
