@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from replay.errors import ReplayError, printable
-from replay.jobs import concat, enrich, load_balance, pass_through, windowed, word_count
+from replay.jobs import churn, concat, enrich, load_balance, pass_through, windowed, word_count
 from replay.jobs.graphs import operator_name
 from replay.jobs.nexmark import queries
 from replay.jobs.nexmark import windowed as nexmark_windowed
@@ -15,6 +15,7 @@ from replay.runtime.operators import Operator
 __all__ = ["OPERATORS", "UnknownOperator", "new_operator", "operator_name"]
 
 _CLASSES: tuple[type[Operator], ...] = (
+    churn.Churn,
     pass_through.Source,
     pass_through.PassThrough,
     pass_through.Relay,

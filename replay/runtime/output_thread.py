@@ -109,7 +109,9 @@ class OutputThread:
         attempt = self.attempt
         if attempt.body.writers[self.k].queued_bytes <= 4 * attempt.engine.buffer_bytes:
             return False
-        return (self._serving and self._replay is None) or not self._has_room()
+        # What its other outputs still rebuild may be what this receiver waits for in the end.
+        waits = self._serving and self._replay is None and attempt.settled
+        return waits or not self._has_room()
 
     def _act(self, token: int) -> None:
         if token != self._token or not self.attempt.executing:

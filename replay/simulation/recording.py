@@ -211,6 +211,16 @@ class Recording:
                         seen[vertex][key] += count * times
         return seen
 
+    def expected_timers(self, vertex: str, checkpoint: int) -> int:
+        """How many records that timers emitted upstream have come to a vertex by then."""
+        count = 0
+        for edge in self.manifest.edges:
+            if edge.target == vertex:
+                states = (self.state(task, checkpoint)["operator"] for task in self.tasks_of(edge.source))
+                emitted = sum(state.get("fired", 0) + state.get("timer_records", 0) for state in states)
+                count += emitted * (self._parallelism[vertex] if edge.ship == "broadcast" else 1)
+        return count
+
     def ways_to(self, target: str) -> dict[str, int]:
         """On how many ways a record of each vertex arrives at that one."""
         ways = {vertex.id: 0 for vertex in self.manifest.vertices} | {target: 1}

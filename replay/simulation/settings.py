@@ -16,11 +16,13 @@ def random_protocol(draw: Random, duration_ms: int) -> Protocol:
         standby=draw.choice((0, 1, 1, 2)),
         checkpoint_interval_ms=max(10, int(duration_ms * draw.choice((0.1, 0.25, 0.6, 2)))),
         buffer_bytes=draw.choice((24, 64, 200, 1000)),
+        delta_layout=draw.choice(("flat", "grouping")),
     )
 
 
 def random_costs(draw: Random) -> Costs:
     """Each from negligible to so slow that everything else waits for it."""
+    timeout_us = draw.choice((5_000, 200_000))
     return Costs(
         record_us=draw.choice((5, 50, 400)),
         cut_us=draw.choice((2, 20, 300)),
@@ -29,8 +31,8 @@ def random_costs(draw: Random) -> Costs:
         rpc_us=draw.choice((20, 500, 10_000)),
         connect_us=draw.choice((50, 2_000, 30_000)),
         loss_notice_us=draw.choice((20, 1_000, 20_000)),
-        heartbeat_us=2_000,
-        heartbeat_timeout_us=draw.choice((5_000, 200_000)),
+        heartbeat_us=timeout_us * 2 // 5,
+        heartbeat_timeout_us=timeout_us,
         snapshot_us=draw.choice((50, 2_000, 20_000)),
         restore_us=draw.choice((50, 5_000, 40_000)),
         deploy_us=draw.choice((500, 20_000, 200_000)),

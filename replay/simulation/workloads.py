@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Protocol as Interface
 
+from replay.jobs.churn import Churn
 from replay.jobs.pass_through import PassThrough, Sink, Source
 from replay.jobs.pass_through_job import pass_through_partitions
 from replay.jobs.registry import operator_name
@@ -57,7 +58,39 @@ class PassingThrough:
         return pass_through_partitions(manifest, seed=plan.seed, events=plan.events, rate_per_s=plan.rate_per_s)
 
 
-WORKLOADS: dict[str, Workload] = {one.name: one for one in (PassingThrough(),)}
+class Churning:
+    """Maps use every causal service; sources send watermarks, by time, by count, or none."""
+
+    name = "churn"
+
+    def vertex(self, draw: Random, name: str, parallelism: int) -> Vertex:
+        """Services by call or once in a while; each used often, seldom or never."""
+        kind = kind_of(name)
+        operator = {"source": Source, "operator": Churn, "sink": Sink}[kind]
+        options: dict[str, object] = {}
+        if kind == "source":
+            options = {"watermarks": _watermarks(draw)}
+        elif kind == "operator":
+            options = {one: draw.choice((0, 1, 3)) for one in ("clock_every", "random_every", "timer_every")}
+            options |= {one: draw.choice((0, 0, 2, 5)) for one in ("call_every", "write_every", "event_every")}
+            options["timer_ms"] = draw.choice((0, 3, 30))
+        services = {"time": draw.choice(("call", "call", "periodic:1", "periodic:20"))}
+        services["random"] = draw.choice(("call", "seed"))
+        return Vertex(name, kind, operator_name(operator), options, parallelism, services if kind != "sink" else {})
+
+    def partitions(self, plan: Plan, manifest: Manifest) -> Mapping[TaskId, Partition]:
+        """The records divided among all sources."""
+        return pass_through_partitions(manifest, seed=plan.seed, events=plan.events, rate_per_s=plan.rate_per_s)
+
+
+def _watermarks(draw: Random) -> dict[str, int]:
+    every = draw.choice(({}, {"every_ms": 5}, {"every_ms": 40}, {"every_records": 1}, {"every_records": 7}))
+    if not every:
+        return {}
+    return {**every, **draw.choice(({}, {"out_of_order_ms": 10})), **draw.choice(({}, {}, {"idle_after_ms": 15}))}
+
+
+WORKLOADS: dict[str, Workload] = {one.name: one for one in (PassingThrough(), Churning())}
 
 
 def random_workload(draw: Random) -> Workload:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from replay.simulation.checks import buffers, coordinated, gaps, logs, optimistic, pessimistic, sinks, states
+from replay.simulation.checks import buffers, coordinated, gaps, logs, optimistic, pessimistic, sinks, states, timers
 from replay.simulation.recording import Recording
 
 Check = Callable[[Recording], Iterator[str]]
 
-EXACT: tuple[Check, ...] = (*logs.EXACT, *buffers.EXACT, *states.EXACT, *sinks.EXACT)
+EXACT: tuple[Check, ...] = (*logs.EXACT, *buffers.EXACT, *states.EXACT, *timers.EXACT, *sinks.EXACT)
 """At any sharing depth but 0: what lies past it is rolled back."""
 
 DIVERGENT: tuple[Check, ...] = (*states.DIVERGENT, *sinks.DIVERGENT)

@@ -14,9 +14,17 @@ def states_count_each_record_once(recording: Recording) -> Iterator[str]:
         expected = recording.expected_keys(checkpoint)
         for vertex in recording.manifest.vertices:
             states = [recording.state(task, checkpoint)["operator"] for task in recording.tasks_of(vertex.id)]
-            counted, keys = sum(state["records"] for state in states), expected[vertex.id]
-            if counted != sum(keys.values()):
-                yield f"{vertex.id} counted {counted} records of {sum(keys.values())} in checkpoint {checkpoint}"
+            keys = expected[vertex.id]
+            counted, total = sum(state["records"] for state in states), sum(keys.values())
+            timers = recording.expected_timers(vertex.id, checkpoint)
+            counted_timers = sum(state.get("timer_records", 0) for state in states)
+            if vertex.kind == "sink":  # which doesn't tell them apart
+                counted, counted_timers = counted - timers, timers
+            if (counted, counted_timers) != (total, timers):
+                yield (
+                    f"{vertex.id} counted {counted} records of {total}, and {counted_timers} of {timers} that timers "
+                    f"emitted, in checkpoint {checkpoint}"
+                )
             if vertex.kind == "operator":
                 by_key: Counter[str] = Counter()
                 for state in states:

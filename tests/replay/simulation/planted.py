@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
@@ -16,6 +17,9 @@ from replay.runtime.attempt import Attempt
 from replay.runtime.output_thread import OutputThread
 from replay.runtime.task import TaskBody
 from replay.services.choices import Choices
+from replay.simulation.plan import Plan
+from replay.simulation.schedule import Aim, Schedule
+from tests.replay.simulation import planted_clonos
 
 Plant = Callable[[], Any]
 
@@ -122,15 +126,94 @@ def keeps_half_a_record() -> Iterator[None]:
         yield
 
 
-PLANTS: tuple[Plant, ...] = (
-    counts_received_over_a_lifetime,
-    does_not_log_an_ignored_checkpoint_again,
-    never_fires_at_the_head_of_a_log,
-    logs_an_interruption_before_what_came_before_it,
-    relays_without_its_own_copy,
-    shares_no_main_log,
-    sends_what_it_rebuilds,
-    interrupts_before_it_has_caught_up,
-    answers_before_it_has_heard_all_again,
-    keeps_half_a_record,
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A plant, the row of Clonos' faults that it puts back (or none), in which worlds it can show, and struck how."""
+
+    plant: Plant
+    row: str | None = None
+    needs: Callable[[Plan], bool] = lambda plan: True
+    aimed: Callable[[Plan], Plan] = lambda plan: plan
+
+
+def _shares(plan: Plan) -> bool:
+    return plan.protocol.sharing_depth != 0
+
+
+def _is_short(plan: Plan) -> bool:
+    return plan.protocol.sharing_depth in (1, 2)
+
+
+def _is_struck(plan: Plan) -> bool:
+    return plan.schedule.size > 1 and _shares(plan)
+
+
+def _beats_slowly(plan: Plan) -> bool:
+    """A world that comes to a stop is followed until long after: with few heartbeats that is soon over."""
+    return _shares(plan) and plan.costs.heartbeat_timeout_us > 100_000
+
+
+def _seeds(plan: Plan) -> bool:
+    return _shares(plan) and any(one.services.get("random") == "seed" for one in plan.vertices)
+
+
+def _churns(plan: Plan) -> bool:
+    return _shares(plan) and plan.job == "churn"
+
+
+def _forks(plan: Plan) -> bool:
+    return _shares(plan) and any(vertex.id == "sink" and vertex.parallelism > 1 for vertex in plan.vertices)
+
+
+def _one_fails(plan: Plan, *aims: Aim) -> Plan:
+    """A map alone fails, and then whoever the aims say."""
+    at_ms = 600 * plan.events / plan.rate_per_s
+    vertex = next((one.id for one in plan.vertices if one.kind == "operator"), "source")
+    return replace(plan, schedule=Schedule(((((f"{vertex}.0"), at_ms),),), aims=aims))
+
+
+def _whoever_answers_first_dies(plan: Plan) -> Plan:
+    """It has answered; its next attempt is asked again, and answers again."""
+    return _one_fails(plan, Aim("determinants-received", 0, "downstream", 0))
+
+
+def _a_source_fails(plan: Plan) -> Plan:
+    """One that reads little and takes many checkpoints: most of its epochs begin with the next one."""
+    protocol = replace(plan.protocol, checkpoint_interval_ms=10)
+    at_ms = 600 * plan.events / plan.rate_per_s
+    return replace(plan, protocol=protocol, rate_per_s=400.0, schedule=Schedule(((("source.0", at_ms),),)))
+
+
+def _neighbours_fail(plan: Plan) -> Plan:
+    """A task and the one above it, which gets through it what it needs."""
+    return _one_fails(plan, Aim("recovery-state", 2, "upstream", 500), Aim("recovery-state", 4, "upstream", 500))
+
+
+PLANTS: tuple[Planted, ...] = (
+    Planted(planted_clonos.sets_a_seed_without_effect, "seed", _seeds),
+    Planted(logs_an_interruption_before_what_came_before_it, "order", _churns),
+    Planted(never_fires_at_the_head_of_a_log, "head", _shares, _a_source_fails),
+    Planted(planted_clonos.logs_other_bytes_of_the_same_length, "length", _shares),
+    Planted(planted_clonos.counts_answers, "count", _forks, _whoever_answers_first_dies),
+    Planted(planted_clonos.takes_the_longer_copy_unseen, "longer", _shares),
+    Planted(planted_clonos.loses_what_follows_a_gap, "gap", _is_struck),
+    Planted(planted_clonos.leaks_an_epoch_into_the_one_before, "epochs", _is_struck),
+    Planted(planted_clonos.drops_late_bytes_of_an_old_epoch, "epochs", _is_struck),
+    Planted(does_not_log_an_ignored_checkpoint_again, "ignore", _is_struck),
+    Planted(counts_received_over_a_lifetime, "skip", _is_struck),
+    Planted(planted_clonos.never_escalates, "nobody", _is_short),
+    Planted(relays_without_its_own_copy, "relay", _shares, _neighbours_fail),
+    Planted(planted_clonos.lets_failed_sends_be, "sends", _beats_slowly),
+    Planted(planted_clonos.drops_events_that_come_unexpectedly, "sends", _beats_slowly),
+    Planted(shares_no_main_log, None, _shares),
+    Planted(sends_what_it_rebuilds, None, _shares),
+    Planted(interrupts_before_it_has_caught_up, None, _is_struck),
+    Planted(answers_before_it_has_heard_all_again, None, _is_struck),
+    Planted(keeps_half_a_record, None, lambda plan: not _shares(plan)),
 )
+
+WIDE_PLANTS: tuple[Planted, ...] = (
+    Planted(planted_clonos.reads_a_channel_as_a_signed_byte, "signed"),
+    Planted(planted_clonos.counts_logs_in_a_signed_byte, "signed"),
+)
+"""They show where a task has more than 127 inputs or outputs."""

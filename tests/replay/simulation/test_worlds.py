@@ -11,19 +11,14 @@ import pytest
 from replay.errors import ReplayError
 from replay.simulation.plan import changed, changes
 from replay.simulation.shrinking import smaller
-from replay.simulation.trial import trial
 from replay.simulation.world import World, random_plan
+from tests.replay.simulation.blocks import BLOCK, run_block
 from tests.replay.simulation.reader import complaints_about
 
-WORLDS = 600
-CHUNK = 50
 
-
-@pytest.mark.parametrize("first", range(0, WORLDS, CHUNK))
+@pytest.mark.parametrize("first", range(0, 1200, BLOCK))
 def test_random_worlds_hold_what_is_promised(first: int) -> None:
-    for seed in range(first, first + CHUNK):
-        verdict = trial(seed)
-        assert not verdict.faults, f"{verdict.world.reproduce_with}\n{verdict.world.describes}\n{verdict.faults}"
+    run_block(first)
 
 
 @pytest.mark.parametrize("seed", range(0, 60, 3))
