@@ -88,8 +88,12 @@ def _payload(payload: bytes) -> tuple[str, str]:
 
 def _call(call: dict[str, Any]) -> tuple[str, str]:
     result = json.dumps(call.get("value", call.get("raised")), ensure_ascii=False)
-    name, site = call.get("call", "call"), call.get("site")
-    return f"{name} gave {_short(result)}", f"site {site}" if site is not None else ""
+    name, site, effect = call.get("name", call.get("call", "call")), call.get("site"), call.get("effect")
+    did = "raised" if "raised" in call else "gave"
+    beside = [f"site {site}"] if site is not None else []
+    # What writes outside is done at least once, whatever is logged: worth a word beside every such call.
+    beside += ["writes outside"] if effect == "write" else []
+    return f"{_short(str(name))} {did} {_short(result)}", ", ".join(beside)
 
 
 def _short(text: str) -> str:

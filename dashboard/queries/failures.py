@@ -34,6 +34,7 @@ class Failure:
     escalated_why: str | None
     rollback_us: int | None = None
     rollback_checkpoint: int | None = None
+    again_us: int | None = None
 
     @property
     def detection_us(self) -> int | None:
@@ -50,15 +51,36 @@ class Failure:
     @property
     def helper(self) -> str:
         """Who went on in its place."""
+        if self.action is None:
+            return "every task anew" if self.rollback_us is not None else "nobody"
         return "standby" if self.action == "standby-activated" else "new attempt"
+
+    @property
+    def restored_checkpoint(self) -> int | None:
+        """What its successor began with, by itself or with all the others."""
+        return self.rollback_checkpoint if self.checkpoint is None else self.checkpoint
+
+    @property
+    def went_on_at_a_loss(self) -> bool:
+        """Whether choices that bind others were lost, and it went on all the same."""
+        return self.escalated_us is not None and self.running_us is not None and self.rollback_us is None
+
+    @property
+    def suspected(self) -> bool:
+        """Whether the task did not fail: its heartbeats were missed, and it was fenced."""
+        return self.cause == "suspected"
 
     @property
     def outcome(self) -> str:
         """One word for a table, where a sentence stands beside it."""
+        if self.went_on_at_a_loss:
+            return "choices lost"
         if self.escalated_us is not None:
             return "escalated"
         if self.running_us is not None:
             return "recovered"
+        if self.again_us is not None:
+            return "failed again"
         if self.rollback_us is not None:
             return "rolled back"
         return "not recovered" if self.action_us is None else "unfinished"
@@ -67,15 +89,30 @@ class Failure:
 def job_failures(lake: Lake, *, job: str) -> list[Failure]:
     """In the order in which they happened."""
     rollbacks = lake.rows(ROLLBACKS_SQL, job=job)
-    return [_rolled_back(Failure(*row), rollbacks) for row in lake.rows(_SQL, job=job)]
+    found = [Failure(*row) for row in lake.rows(_SQL, job=job)]
+    return [_ended(failure, found, rollbacks) for failure in found]
 
 
-def _rolled_back(failure: Failure, rollbacks: list[tuple[int, int | None]]) -> Failure:
-    """A global rollback ends every recovery under way, not only that of the failure which asked for it."""
+def _ended(failure: Failure, others: list[Failure], rollbacks: list[tuple[int, int | None]]) -> Failure:
+    """A recovery that came to no end of its own was ended by another failure of the task, or by a global rollback.
+
+    A rollback ends every recovery under way, not only that of the failure which asked for it.
+    """
     if failure.failed_us is None or failure.running_us is not None:
         return failure
+    failure = replace(failure, again_us=_failed_again_us(failure, others))
+    by_us = failure.again_us
     ends = next((one for one in rollbacks if one[0] is not None and one[0] >= failure.failed_us), None)
-    return failure if ends is None else replace(failure, rollback_us=ends[0], rollback_checkpoint=ends[1])
+    if ends is None or (by_us is not None and by_us < ends[0]):
+        return failure
+    return replace(failure, rollback_us=ends[0], rollback_checkpoint=ends[1], again_us=None)
+
+
+def _failed_again_us(failure: Failure, others: list[Failure]) -> int | None:
+    """When the very attempt that was to take over failed too."""
+    attempt = failure.next_attempt if failure.attempt is None else failure.attempt + 1
+    times = [one.failed_us for one in others if (one.task, one.attempt) == (failure.task, attempt)]
+    return next((t_us for t_us in times if t_us is not None), None)
 
 
 def _between(start_us: int | None, end_us: int | None) -> int | None:

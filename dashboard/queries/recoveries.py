@@ -17,7 +17,9 @@ PHASE_OF_STATE = {
 
 _STATES_SQL = """
 SELECT "to", t_us FROM events
-WHERE type = 'recovery-state' AND task = $task AND t_us >= $start_us AND t_us <= $end_us ORDER BY n
+WHERE type = 'recovery-state' AND task = $task AND t_us >= $start_us AND t_us <= $end_us
+  AND n > (SELECT coalesce(max(n), -1) FROM events WHERE type = 'task-failed' AND failure = $failure)
+ORDER BY n
 """
 
 
@@ -46,7 +48,7 @@ def recoveries(lake: Lake, *, job: str, failures: list[Failure]) -> list[Recover
 
 def _phases(lake: Lake, job: str, failure: Failure) -> list[Phase]:
     start_us, end_us = failure.failed_us or 0, failure.running_us or 0
-    params = {"task": failure.task, "start_us": start_us, "end_us": end_us}
+    params = {"task": failure.task, "start_us": start_us, "end_us": end_us, "failure": failure.failure}
     marks = [("detection", start_us)]
     if failure.detected_us is not None:
         marks.append(("activation", failure.detected_us))

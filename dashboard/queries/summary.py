@@ -5,7 +5,7 @@ from __future__ import annotations
 from dashboard import measures
 from dashboard.queries.answers import Answer, is_uneven, latest_round
 from dashboard.queries.failures import Failure
-from replay.model import Manifest
+from replay.model import WORLD, Manifest
 
 FAILURES_TOLD = 3
 
@@ -17,18 +17,20 @@ def summary(manifest: Manifest, failures: list[Failure], given: list[Answer], *,
     ran += f" for {measures.duration(duration_us)}" if duration_us else ""
     if not failures:
         return [f"{ran}; the recording holds no failure."]
-    told = [" ".join(_told(failure, given)) for failure in failures[:FAILURES_TOLD]]
+    told = [" ".join(_told(failure, given, manifest)) for failure in failures[:FAILURES_TOLD]]
     more = len(failures) - FAILURES_TOLD
     return [*told, *([f"{_counted(more, 'more failure follows', 'more failures follow')} below."] if more > 0 else [])]
 
 
-def _told(failure: Failure, given: list[Answer]) -> list[str]:
+def _told(failure: Failure, given: list[Answer], manifest: Manifest) -> list[str]:
     blow = f"{failure.task} failed at {measures.moment(failure.failed_us)}" + _cause(failure)
+    if failure.suspected:
+        blow = f"{failure.task} was taken for failed at {measures.moment(failure.failed_us)}, and fenced"
     if failure.takeover_us is not None:
         helper = "its standby took over" if failure.helper == "standby" else "it was started anew"
         blow += f"; {helper} after {measures.duration(failure.takeover_us)}"
     sentences = [f"{blow}."]
-    returned = _returned(latest_round(given, failure.task, failure.next_attempt))
+    returned = _returned(latest_round(given, failure.task, failure.next_attempt), manifest)
     if returned:
         sentences.append(returned)
     return [*sentences, _end(failure)]
@@ -39,21 +41,37 @@ def _cause(failure: Failure) -> str:
     return f" ({failure.cause})" if known else ""
 
 
-def _returned(round_of_answers: list[Answer]) -> str:
+def _holder(answer: Answer, manifest: Manifest) -> str:
+    if answer.holder != WORLD:
+        return answer.holder
+    return "The stable storage" if manifest.protocol.in_storage else "The world outside"
+
+
+def _returned(round_of_answers: list[Answer], manifest: Manifest) -> str:
     held = [answer for answer in round_of_answers if answer.result == "held" and answer.own_bytes]
     if not held:
         return ""
     best = held[0]
     if len(held) == 1:
-        return f"{best.holder} returned {measures.byte_size(best.own_bytes)} of its logs."
-    amount = f"up to {measures.byte_size(best.own_bytes)}" if is_uneven(held) else measures.byte_size(best.own_bytes)
+        return f"{_holder(best, manifest)} returned {measures.byte_size(best.own_bytes)} of its logs."
+    amount = (
+        f"up to {measures.byte_size(best.own_bytes)}"
+        if is_uneven(held)
+        else f"{measures.byte_size(best.own_bytes)} each"
+    )
     return f"{len(held)} holders returned {amount} of its logs."
 
 
 def _end(failure: Failure) -> str:
+    if failure.went_on_at_a_loss:
+        why = failure.escalated_why or "the recording does not say which"
+        after = measures.duration(failure.recovery_us)
+        return f"Choices were lost: {why}. It went on without them, and was running again {after} after the failure."
     if failure.escalated_us is not None:
         why = f"Recovery was given up after that: {failure.escalated_why or 'the recording does not say why'}."
         return f"{why} {_rollback('Every task', failure)}" if failure.rollback_us is not None else why
+    if failure.again_us is not None:
+        return f"It failed again at {measures.moment(failure.again_us)}, before it was running."
     if failure.rollback_us is not None:
         return _rollback("Before it was running again, every task", failure)
     if failure.recovery_us is None:

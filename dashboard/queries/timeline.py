@@ -21,11 +21,15 @@ SELECT checkpoint, min(triggered_us), max(completed_us), max(aborted_us), count(
 FROM checkpoints GROUP BY checkpoint ORDER BY checkpoint
 """
 _STATES_SQL = """
-SELECT task, "to", t_us FROM events WHERE type = 'recovery-state' AND task IN (SELECT unnest($tasks)) ORDER BY n
+SELECT task, "to", t_us, n FROM events WHERE type = 'recovery-state' AND task IN (SELECT unnest($tasks)) ORDER BY n
 """
 _STARTS_SQL = """
-SELECT task, attempt, t_us, attempt = 0 OR rollback IS NOT NULL FROM events
+SELECT task, attempt, t_us, n, attempt = 0 OR rollback IS NOT NULL FROM events
 WHERE type = 'attempt-started' AND task IN (SELECT unnest($tasks)) ORDER BY n
+"""
+_FAILED_SQL = """
+SELECT task, attempt, t_us, n FROM events
+WHERE type = 'task-failed' AND task IN (SELECT unnest($tasks)) ORDER BY n
 """
 
 
@@ -51,7 +55,7 @@ def timeline(lake: Lake, *, job: str, manifest: Manifest, failures: list[Failure
         "rollbacks": [
             {"tUs": t_us, "checkpoint": checkpoint} for t_us, checkpoint in lake.rows(ROLLBACKS_SQL, job=job)
         ],
-        "lanes": _lanes(lake, job, tasks[:LANES_SHOWN], failures, duration_us),
+        "lanes": _lanes(lake, job, tasks[:LANES_SHOWN], duration_us),
         "lanesHidden": max(0, len(tasks) - LANES_SHOWN),
         "curves": sink_curves(lake, job=job, sinks=_sinks(manifest), duration_us=duration_us),
     }
@@ -67,18 +71,19 @@ def _bands(epochs: list[tuple[Any, ...]], duration_us: int) -> list[dict[str, An
     ]
 
 
-def _lanes(lake: Lake, job: str, tasks: list[str], failures: list[Failure], duration_us: int) -> list[dict[str, Any]]:
+def _lanes(lake: Lake, job: str, tasks: list[str], duration_us: int) -> list[dict[str, Any]]:
     if not tasks:
         return []
     states = lake.rows(_STATES_SQL, {"tasks": tasks}, job=job)
     starts = lake.rows(_STARTS_SQL, {"tasks": tasks}, job=job)
+    failed = lake.rows(_FAILED_SQL, {"tasks": tasks}, job=job)
     return [
         {
             "task": task,
             "spans": _spans(
                 [row[1:] for row in starts if row[0] == task],
-                [(state, t_us) for one, state, t_us in states if one == task],
-                [failure for failure in failures if failure.task == task],
+                [row[1:] for row in states if row[0] == task],
+                [row[1:] for row in failed if row[0] == task],
                 duration_us,
             ),
         }
@@ -87,20 +92,20 @@ def _lanes(lake: Lake, job: str, tasks: list[str], failures: list[Failure], dura
 
 
 def _spans(
-    starts: list[tuple[Any, ...]], states: list[tuple[str, int]], failures: list[Failure], duration_us: int
+    starts: list[tuple[Any, ...]], states: list[tuple[Any, ...]], failed: list[tuple[Any, ...]], duration_us: int
 ) -> list[dict[str, Any]]:
-    """What a task was doing from when to when: running, down, and every state of a recovery.
+    """What a task was doing from when to when: running, down, and every state of a recovery, in the events' order.
 
     The first attempt runs at once, and so does one that a rollback began: neither has anything to recover.
     """
-    marks: list[tuple[int, int, str, int | None]] = [(t_us, 2, state, None) for state, t_us in states]
-    marks += [(f.failed_us, 0, "Failed", f.attempt) for f in failures if f.failed_us is not None]
-    marks += [(t_us, 1, "Running" if at_once else "Standby", attempt) for attempt, t_us, at_once in starts]
+    marks = [(t_us, n, state, None) for state, t_us, n in states]
+    marks += [(t_us, n, "Failed", None) for _, t_us, n in failed]
+    marks += [(t_us, n, "Running" if at_once else "Standby", attempt) for attempt, t_us, n, at_once in starts]
     marks.sort(key=lambda mark: mark[:2])
     spans: list[dict[str, Any]] = []
     attempt: int | None = None
-    for place, (t_us, rank, state, of_attempt) in enumerate(marks):
-        attempt = of_attempt if rank == 1 else attempt
+    for place, (t_us, _, state, begun) in enumerate(marks):
+        attempt = attempt if begun is None else begun
         end_us = marks[place + 1][0] if place + 1 < len(marks) else duration_us
         if end_us > t_us:
             spans.append({"state": state, "attempt": attempt, "startUs": t_us, "endUs": end_us})

@@ -4,6 +4,7 @@ import d3 from "../vendor/d3.js";
 
 const PAD = 20;
 const LETTER_PX = 6.2;
+const NAME_LETTER_PX = 7.4;
 const LEAST_SCALE = 0.72;
 
 export function graph() {
@@ -57,8 +58,8 @@ export function graph() {
     node.select(".card").attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", (one) => one.height);
     node.select(".handle").attr("aria-expanded", (one) => String(one.opened)).attr("aria-label", (one) => `${one.id}, ${one.vertex.tasks.length} tasks`);
     node.select(".handle rect").attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", 30);
-    node.select(".name").attr("x", (one) => one.x + 12).attr("y", (one) => one.y + 20).text((one) => clipped(one.id, 13));
-    node.select(".role").attr("x", (one) => one.x + one.width - 12).attr("y", (one) => one.y + 20).text((one) => one.vertex.kind);
+    node.select(".name").attr("x", (one) => one.x + 12).attr("y", (one) => one.y + 20).text((one) => clipped(one.id, 19));
+    node.select(".role").attr("x", (one) => one.x + one.width - 12).attr("y", (one) => one.y + 20).text((one) => (fitsBeside(one) ? one.vertex.kind : ""));
     node.select(".hidden").attr("x", (one) => one.x + 12).attr("y", (one) => one.y + one.height - 10).text((one) => (one.hidden ? `and ${one.hidden} more, in the table` : ""));
     paintTasks(node);
   }
@@ -123,6 +124,11 @@ export function graph() {
   chart.onOpen = (value) => ((onOpen = value), chart);
   chart.open = (id) => (opened.add(id), chart);
   return chart;
+}
+
+// A long name takes the whole line: what kind of vertex it is shows in the table and in its place.
+function fitsBeside(one) {
+  return one.id.length * NAME_LETTER_PX + one.vertex.kind.length * LETTER_PX <= one.width - 30;
 }
 
 // Half a label under a card says nothing: what has no room is said on hover.

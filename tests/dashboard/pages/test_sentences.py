@@ -8,7 +8,7 @@ import pytest
 from dashboard.describing import described_row
 from dashboard.queries import why_line
 from dashboard.queries.answers import Answer, latest_round, own_log_bytes
-from dashboard.queries.failures import Failure
+from dashboard.queries.failures import Failure, _ended
 from dashboard.queries.kinds import DETERMINANTS, STEPS
 from dashboard.queries.summary import summary
 from dashboard.queries.timeline import _spans
@@ -111,6 +111,22 @@ ROW = dict.fromkeys(("channel", "value", "payload", "record_count", "timestamp",
             },
             ("price gave 10.2", "site 4"),
         ),
+        (
+            {
+                "kind": "serializable",
+                "payload": (
+                    b'CL\x03\x00\x00\x00\x29{"call":"external","name":"orders","effect":"write","value":7}'
+                ).hex(),
+            },
+            ("orders gave 7", "writes outside"),
+        ),
+        (
+            {
+                "kind": "serializable",
+                "payload": (b'CL\x03\x00\x00\x00\x29{"call":"external","name":"a","raised":{"type":"Gone"}}').hex(),
+            },
+            ('a raised {"type": "Gone"}', ""),
+        ),
         ({"kind": "serializable", "payload": "aced00057400"}, ("Java object of 6 bytes", "")),
         ({"kind": "serializable", "payload": "434c03000000017b"}, ("object of 8 bytes", "")),
     ],
@@ -127,9 +143,14 @@ def test_every_kind_has_its_own_letter_among_its_like() -> None:
 
 def test_a_tasks_time_is_told_without_gaps_or_overlaps() -> None:
     spans = _spans(
-        [(0, 0, True), (1, 5_400, False)],
-        [("WaitingConnections", 5_500), ("WaitingDeterminants", 5_600), ("Replaying", 5_700), ("Running", 6_100)],
-        [failure(failed_us=5_200)],
+        [(0, 0, 0, True), (1, 5_400, 2, False)],
+        [
+            ("WaitingConnections", 5_500, 3),
+            ("WaitingDeterminants", 5_600, 4),
+            ("Replaying", 5_700, 5),
+            ("Running", 6_100, 6),
+        ],
+        [(0, 5_200, 1)],
         9_000,
     )
     assert [span["state"] for span in spans] == [
@@ -142,11 +163,57 @@ def test_a_tasks_time_is_told_without_gaps_or_overlaps() -> None:
 
 
 def test_an_attempt_that_a_rollback_began_runs_at_once() -> None:
-    starts = [(0, 0, True), (1, 5_400, False), (2, 5_800, True)]
-    spans = _spans(starts, [("WaitingConnections", 5_500)], [failure(failed_us=5_200)], 9_000)
+    starts = [(0, 0, 0, True), (1, 5_400, 2, False), (2, 5_800, 4, True)]
+    spans = _spans(starts, [("WaitingConnections", 5_500, 3)], [(0, 5_200, 1)], 9_000)
     assert [(span["state"], span["attempt"]) for span in spans] == [
         ("Running", 0), ("Failed", 0), ("Standby", 1), ("WaitingConnections", 1), ("Running", 2),
     ]  # fmt: skip
+
+
+def test_a_task_that_fails_as_it_enters_a_state_is_down_and_not_in_that_state() -> None:
+    """Both events have one time: their numbers say which came first."""
+    spans = _spans(
+        [(0, 0, 0, True), (1, 300, 2, False)],
+        [("Replaying", 400, 3), ("Running", 900, 5)],
+        [(0, 200, 1), (1, 400, 4)],
+        900,
+    )
+    assert [span["state"] for span in spans] == ["Running", "Failed", "Standby", "Failed"]
+
+
+def test_a_recovery_that_another_failure_ended_is_not_said_to_go_on_at_the_end() -> None:
+    first = failure(next_attempt=1, checkpoint=2)
+    again = failure(failure=1, attempt=1, failed_us=5_400_000, next_attempt=2, running_us=6_000_000)
+    elsewhere = failure(failure=2, task="sink.0", attempt=1, failed_us=5_300_000)
+    ended = _ended(first, [first, elsewhere, again], [])
+    assert ended.outcome == "failed again"
+    assert told(ended) == "join.2 failed at 5.200 s. It failed again at 5.400 s, before it was running."
+    rolled_back = _ended(first, [first, again], [(5_300_000, 1)])
+    assert rolled_back.outcome == "rolled back" and rolled_back.helper == "every task anew"
+    assert _ended(again, [first, again], []).outcome == "recovered"
+
+
+def test_choices_that_were_lost_for_availability_are_told_beside_the_recovery() -> None:
+    sentence = told(failure(escalated_us=5_300_000, escalated_why="nobody knows", running_us=5_900_000))
+    assert "Choices were lost: nobody knows. It went on without them" in sentence
+    assert "running again 700 ms after" in sentence
+
+
+def test_a_task_that_was_only_suspected_is_not_said_to_have_failed() -> None:
+    sentence = told(failure(cause="suspected", action="standby-activated", action_us=5_400_000, running_us=6_000_000))
+    assert sentence.startswith(
+        "join.2 was taken for failed at 5.200 s, and fenced; its standby took over after 200 ms."
+    )
+
+
+@pytest.mark.parametrize(("protocol", "who"), [("clonos", "The world outside"), ("pessimistic", "The stable storage")])
+def test_an_answer_from_outside_the_graph_is_told_as_what_it_is(protocol: str, who: str) -> None:
+    manifest = replace(MANIFEST, protocol=replace(MANIFEST.protocol, name=protocol))
+    answer = Answer("join.2", 1, "join.2>world", "held", 144, 5_500_000)
+    assert (
+        f"{who} returned 144 B of its logs."
+        in summary(manifest, [failure(next_attempt=1)], [answer], duration_us=9_000_000)[0]
+    )
 
 
 def test_a_rollback_is_told_of_every_failure_that_it_ended() -> None:
