@@ -13,7 +13,8 @@ class Costs:
     """Means, around which the scheduler draws. Times are microseconds (`_us`), rates bytes per second.
 
     Processing: `record_us` per record, `take_us` per buffer taken, `cut_us` per buffer cut, `flush_us` until a buffer
-    that is not full is cut all the same, `batch_records` at most that many at once.
+    that is not full is cut all the same, `batch_records` at most that many at once. `append_us` per determinant that
+    the task logs; by default that is part of what a record costs.
 
     Network: `rtt_us` there and back, `bandwidth_bytes_per_s` of a channel, `rpc_us` for a call between coordinator and
     task, `connect_us` to connect a channel anew, `loss_notice_us` until the other end of a broken connection notices,
@@ -65,6 +66,7 @@ class Costs:
     storage_bytes_per_s: int = 100 << 20
     log_interval_us: int = 50_000
     flush_write_us: int = 20
+    append_us: float = 0
 
     def upload_us(self, size: int) -> float:
         """How long so many bytes of a snapshot take until they are safe."""

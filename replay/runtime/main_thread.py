@@ -23,6 +23,7 @@ class MainThread:
         self._planned = 0
         self._batch_us = 0
         self._batch_first = 0
+        self._appended = 0
         self._was_replaying = False
         # What was read of the partition and is not recorded yet.
         self._unrecorded: deque[Record] = deque()
@@ -56,7 +57,7 @@ class MainThread:
 
     def _shorten_batch(self, now_us: int) -> None:
         record_us = self.attempt.engine.costs.record_us
-        begun = -(-(now_us - self._batch_us) // record_us) if record_us else self._planned
+        begun = max(0, -(-(now_us - self._batch_us) // record_us)) if record_us else self._planned
         if begun < self._planned:
             self._planned = begun
             self._run_at(self._batch_us + begun * record_us)
@@ -118,10 +119,16 @@ class MainThread:
     def _plan_batch(self, pending: int) -> None:
         engine = self.attempt.engine
         self._planned = min(pending, 1 + int(engine.scheduler.random.random() * engine.costs.batch_records))
-        self._batch_us = engine.scheduler.now_us
+        self._batch_us = engine.scheduler.now_us + (self._append_us() if engine.costs.append_us else 0)
         self._batch_first = self.attempt.body.processed
         # Not drawn around its mean: the records' own times must fit into it.
         self._run_at(self._batch_us + self._planned * engine.costs.record_us)
+
+    def _append_us(self) -> int:
+        """What was logged since the last batch takes its time before the next."""
+        appended, before = sum(self.attempt.causal.appended), self._appended
+        self._appended = appended
+        return round((appended - before) * self.attempt.engine.costs.append_us)
 
     def _take(self) -> None:
         attempt, body = self.attempt, self.attempt.body
