@@ -108,6 +108,10 @@ class PoolExhausted(ReplayError):
         self.pool = pool
 
 
+class WrongSetting(ReplayError):
+    """What is asked for can't be meant so, or does not fit with what else is asked for."""
+
+
 class InvariantError(Exception):
     """The program broke a rule of its own."""
 

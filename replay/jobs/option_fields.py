@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import Field, dataclass, field
 from typing import Any
 
-from replay.errors import ReplayError
+from replay.errors import WrongSetting, printable
 
 
-class WrongOption(ReplayError):
+class WrongOption(WrongSetting):
     """An option that can't be meant so, or that this version can't follow."""
 
 
@@ -27,7 +27,7 @@ class Option:
         """How `argparse` is to read it."""
         return {"type": str}
 
-    def value(self, given: Any) -> Any:
+    def value(self, flag: str, given: Any) -> Any:
         """From what `argparse` read."""
         return given
 
@@ -45,7 +45,19 @@ class Number(Option):
     @property
     def arguments(self) -> dict[str, Any]:
         """How `argparse` is to read it."""
-        return {"type": int}
+        return {"type": str}
+
+    def value(self, flag: str, given: Any) -> Any:
+        """From what `argparse` read."""
+        return None if given is None else self._read(flag, given, int)
+
+    def _read(self, flag: str, text: str, kind: type[int] | type[float]) -> Any:
+        try:
+            return kind(text)
+        except ValueError:
+            what = "whole number" if kind is int else "number"
+            remedy = f"It must be a {what} between {self.low} and {self.high}"
+            raise WrongOption(f"{flag} is {printable(text, 40)!r}", remedy=remedy) from None
 
     def check(self, flag: str, value: Any) -> None:
         """Refuses what lies outside of the bounds, and NaN."""
@@ -57,10 +69,9 @@ class Number(Option):
 class Measure(Number):
     """A number within bounds, which need not be whole."""
 
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """How `argparse` is to read it."""
-        return {"type": float}
+    def value(self, flag: str, given: Any) -> Any:
+        """From what `argparse` read."""
+        return None if given is None else self._read(flag, given, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +102,7 @@ class Texts(Option):
         """How `argparse` is to read it."""
         return {"action": "append"}
 
-    def value(self, given: Any) -> Any:
+    def value(self, flag: str, given: Any) -> Any:
         """None where it was never given."""
         return tuple(given or ())
 
@@ -110,7 +121,7 @@ class NumberOrFull(Number):
         """How `argparse` is to read it."""
         return {"type": str}
 
-    def value(self, given: Any) -> Any:
+    def value(self, flag: str, given: Any) -> Any:
         """From what `argparse` read."""
         return None if given is None else number_or_full(given, self.flag)
 

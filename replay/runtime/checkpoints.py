@@ -7,12 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from replay.errors import WrongSetting
 from replay.model import TaskId
 from replay.runtime.checkpoint_policy import upload_bytes
 
 if TYPE_CHECKING:
     from replay.runtime.attempt import Attempt
     from replay.runtime.engine import Engine
+
+
+_GIVEN_UP_IN_VAIN = 10
 
 
 @dataclass(slots=True)
@@ -41,6 +45,7 @@ class Checkpoints:
         self._states: dict[tuple[TaskId, int], bytes] = {}
         self._notices = 0
         self._idle = False
+        self._given_up = 0
 
     def start(self) -> None:
         """The first one after an interval."""
@@ -118,6 +123,12 @@ class Checkpoints:
         """Looked at whenever the next one is due: whoever did not align this one need not any more."""
         if self.engine.scheduler.now_us - pending.since_us >= self.policy.timeout_us:
             why = f"not complete after {self.policy.timeout_us / 1000:g} ms"
+            self._given_up += pending.last
+            if self._given_up == _GIVEN_UP_IN_VAIN:
+                raise WrongSetting(
+                    f"{_GIVEN_UP_IN_VAIN} checkpoints after the last record were {why}, so the job can't end",
+                    remedy="Let checkpoints time out later, begin them less often, or give tasks less state",
+                )
             self.abort(self.engine.sources, pending.event, why)
 
     def _not_before(self, us: float) -> None:
@@ -175,6 +186,7 @@ class Checkpoints:
         self._ignored = {one: tasks for one, tasks in self._ignored.items() if one > checkpoint}
         self._not_before(self.policy.min_pause_us)
         self._idle = pending.last and engine.failures.quiet
+        self._given_up = 0
         self.finished = self._idle and not engine.failures.kills_left
         for attempt in list(engine.current.values()):
             self._notify(attempt, checkpoint, pending.sizes[attempt.task], n)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from replay.errors import ReplayError
+from replay.errors import WrongSetting
 from replay.model import TaskId
 from replay.runtime.costs import HEARTBEAT_BYTES
 
@@ -27,7 +27,7 @@ class Detection:
         self._deaf_until_us: dict[TaskId, int] = {}
         costs = engine.costs
         if costs.heartbeat_timeout_us <= costs.heartbeat_us:
-            raise ReplayError(
+            raise WrongSetting(
                 f"heartbeats every {costs.heartbeat_us / 1000:g} ms are missed after "
                 f"{costs.heartbeat_timeout_us / 1000:g} ms, before the next one can come",
                 remedy="Let them time out later, or send them more often",

@@ -18,6 +18,7 @@ from replay.runtime.costs import Costs
 from replay.runtime.deliveries import Deliveries
 from replay.runtime.externals import External, Externals
 from replay.runtime.failures import Failures
+from replay.runtime.horizon import horizon_us
 from replay.runtime.kills import Blow, KillIn
 from replay.runtime.links import Links
 from replay.runtime.log_totals import LogTotals
@@ -129,7 +130,7 @@ class Engine:
         if progress is not None:
             self._report(progress)
         try:
-            self.scheduler.run(self._done, self._horizon_us)
+            self.scheduler.run(self._done, lambda: horizon_us(self))
             for attempt in (*self.current.values(), *self.failures.fenced):
                 attempt.archive()
         finally:
@@ -160,16 +161,6 @@ class Engine:
         """Numbers attempts in the order in which they are deployed."""
         self._serials += 1
         return self._serials
-
-    def _horizon_us(self) -> int:
-        # Whatever is needed after the last arrival and the last kill is over in a small multiple of this.
-        last_us = max((one.arrival_us(one.records) for one in self.run_of.partitions.values()), default=0)
-        last_us = max(last_us, int(self.failures.last_ms * 1000))
-        costs, failures = self.costs, len(self.failures.all) + 1
-        calm_us = 20 * (
-            self.checkpoints.interval_us + costs.heartbeat_timeout_us + costs.deploy_us + costs.host_restart_us
-        )
-        return 4 * last_us + failures * calm_us + 60_000_000
 
     def _report(self, progress: Callable[[int, int], None]) -> None:
         total = sum(one.records for one in self.run_of.partitions.values())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from replay.errors import ReplayError
+from replay.errors import WrongSetting
 from replay.model import TaskId
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ class Hosts:
     def _check_capacity(self, standby: int) -> None:
         tasks = len(self.engine.graph.tasks)
         if self.slots is not None and self.count * self.slots < tasks:
-            raise ReplayError(
+            raise WrongSetting(
                 f"the job's {tasks} tasks do not fit on {self.count} hosts of {self.slots} slots",
                 remedy="Give it more hosts, or more slots on each",
             )
         if standby and self.count < 2:
-            raise ReplayError(
+            raise WrongSetting(
                 "a standby is never on the host of its task, and there is only one host",
                 remedy="Give it more hosts, or no standbys",
             )
@@ -69,7 +69,7 @@ class Hosts:
         """Only a host that there is can fail."""
         for host in hosts:
             if host not in self._seats:
-                raise ReplayError(
+                raise WrongSetting(
                     f"there is no {host} to fail", remedy=f"The hosts are {self.names[0]} to {self.names[-1]}"
                 )
 

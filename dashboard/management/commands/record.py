@@ -17,8 +17,9 @@ from dashboard.management.base import Outcome, WrongUse
 from dashboard.management.progress import Bar
 from dashboard.management.recorded import recorded_words
 from replay import live
+from replay.errors import WrongSetting
 from replay.jobs.catalogue import JOBS
-from replay.jobs.option_fields import WrongOption, flag_of, option_of
+from replay.jobs.option_fields import flag_of, option_of
 from replay.jobs.options import RecordOptions
 from replay.jobs.record import record
 from replay.protocols import PROTOCOLS
@@ -54,15 +55,17 @@ class Command(Base):
                 summary = record(
                     _options(options), options["out"], bar, protocols=PROTOCOLS, recorded_at=live.recorded_at()
                 )
-        except WrongOption as error:
+        except WrongSetting as error:
             raise WrongUse(str(error)) from error
         return Outcome(recorded_words(summary), summary)
 
 
 def _options(given: dict[str, Any]) -> RecordOptions:
     """What was not given keeps its default."""
-    chosen = {one.name: (option_of(one), given[one.name]) for one in fields(RecordOptions) if option_of(one)}
-    values = {name: option.value(value) for name, (option, value) in chosen.items() if option and value is not None}
+    chosen = [(one, option_of(one), given[one.name]) for one in fields(RecordOptions) if option_of(one)]
+    values = {
+        one.name: option.value(flag_of(one), value) for one, option, value in chosen if option and value is not None
+    }
     return RecordOptions(job=given["job"], **values)
 
 

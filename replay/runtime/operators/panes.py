@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from replay.errors import ReplayError
+from replay.errors import ReplayError, WrongSetting
 
 
 class Window(NamedTuple):
@@ -52,6 +52,8 @@ class Sessions:
 
 
 Assigner = Sliding | Sessions
+MOST_WINDOWS = 1000
+"""That a record lies in: each is work and memory, so more could hardly be run."""
 
 
 def assigner_of(options: Mapping[str, Any]) -> Assigner:
@@ -59,7 +61,13 @@ def assigner_of(options: Mapping[str, Any]) -> Assigner:
     if "gap_ms" in options:
         return Sessions(_positive(options, "gap_ms"))
     size_ms = _positive(options, "size_ms")
-    return Sliding(size_ms, _positive(options, "slide_ms") if "slide_ms" in options else size_ms)
+    slide_ms = _positive(options, "slide_ms") if "slide_ms" in options else size_ms
+    if size_ms > MOST_WINDOWS * slide_ms:
+        raise WrongSetting(
+            f"windows of {size_ms} ms, of which one begins every {slide_ms} ms, hold each record too often",
+            remedy=f"Let a record lie in at most {MOST_WINDOWS} windows: make them shorter, or slide further",
+        )
+    return Sliding(size_ms, slide_ms)
 
 
 def _positive(options: Mapping[str, Any], name: str) -> int:

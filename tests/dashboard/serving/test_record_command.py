@@ -22,6 +22,17 @@ ROOT = Path(__file__).resolve().parents[3]
         (["pass-through", "--kill", "map-1.0@99999999999999999999"], "between 0 and 86400000 ms"),
         (["pass-through", "--sharing-depth", "\u00b2"], "--sharing-depth"),
         (["pass-through", "--events", "-1"], "--events is -1"),
+        (["pass-through", "--events", "1.5"], "--events is '1.5'. It must be a whole number between 1 and"),
+        (["pass-through", "--rate-per-s", "fast"], "--rate-per-s is 'fast'. It must be a number between"),
+        (["pass-through", "--kill", "host-99@5"], "there is no host-99 to fail"),
+        (["pass-through", "--hosts", "1"], "there is only one host"),
+        (["pass-through", "--hosts", "2", "--slots", "1"], "do not fit on 2 hosts of 1 slots"),
+        (["pass-through", "--heartbeat-ms", "500"], "are missed after 500 ms"),
+        (["windowed", "--window-ms", "86400000", "--slide-ms", "1"], "hold each record too often"),
+        (
+            ["pass-through", "--events", "50", "--state-mib", "1000", "--checkpoint-timeout-ms", "1"],
+            "checkpoints after the last record were not complete after 1 ms",
+        ),
     ],
 )
 def test_an_option_that_cannot_be_meant_so_is_wrong_usage(tmp_path: Path, options: list[str], says: str) -> None:

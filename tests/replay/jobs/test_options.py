@@ -47,7 +47,11 @@ for name, data in sorted(members.members.items()):
 def another(name: str, option: Any, default: Any) -> Any:
     """A value that is allowed, and not the default."""
     if isinstance(option, Texts):
-        return ("map-1.0@5", "sink.0@7.5+map-1.0@8") if name == "kills" else ("sink.0:Replaying",)
+        return {
+            "kills": ("map-1.0@5", "sink.0@7.5+map-1.0@8"),
+            "kills_in": ("sink.0:Replaying",),
+            "suspects": ("sink.0@7.5",),
+        }[name]
     if isinstance(option, Word):
         return next(one for one in option.now if one != default)
     assert isinstance(option, Number)

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from replay.errors import WrongSetting
 from replay.model import TaskId
 from replay.runtime.checkpoint_policy import CheckpointPolicy, upload_bytes
 from replay.runtime.costs import Costs
@@ -69,6 +70,19 @@ def test_one_that_takes_too_long_is_given_up_and_the_job_goes_on() -> None:
     for begin, end, how in pending_spans(done):
         assert how == "completed" or end - begin < 60_000 + 2 * 80_000
     assert done.violations() == []
+
+
+def test_a_job_whose_last_checkpoint_takes_long_by_its_costs_ends_all_the_same() -> None:
+    done = run(events=40, costs=Costs(state_bytes=100_000 << 20), jitter=0)
+    uploads_us = Costs().upload_us(100_000 << 20)
+    assert done.engine.scheduler.now_us > uploads_us > 500_000_000
+    assert done.violations() == []
+
+
+def test_a_job_that_can_never_end_for_want_of_a_checkpoint_says_so() -> None:
+    policy = CheckpointPolicy(timeout_us=60_000)
+    with pytest.raises(WrongSetting, match="10 checkpoints after the last record were not complete after 60 ms"):
+        run(events=40, costs=Costs(state_bytes=200 << 20), checkpoints=policy)
 
 
 def test_why_one_was_aborted_is_said() -> None:

@@ -247,6 +247,7 @@ def test_a_record_from_elsewhere_is_no_side_of_a_join() -> None:
         ({"size_ms": 0}, "a window's size_ms is 0"),
         ({"size_ms": 10, "slide_ms": "5"}, "a window's slide_ms is '5'"),
         ({}, "a window's size_ms is None"),
+        ({"size_ms": 1001, "slide_ms": 1}, "Let a record lie in at most 1000 windows"),
         ({"size_ms": 10, "time": "lunar"}, "a window's time is 'lunar'"),
     ],
 )
