@@ -192,7 +192,7 @@ def test_what_comes_after_its_window_is_over_is_dropped_and_counted(stream: list
 def test_by_the_wall_clock_every_record_is_in_all_windows_of_its_time_and_no_window_ends_twice(
     stream: list[tuple[int, str, bool]], shape: dict[str, int]
 ) -> None:
-    task, now = Task(Together, {**shape, "time": "processing"}), 0
+    task, now = Task(Together, {**shape, "time": "processing"}), 2
     records = []
     for n, (later_ms, key, again) in enumerate(stream):
         if again:
