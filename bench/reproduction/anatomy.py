@@ -53,7 +53,7 @@ def _one(setting: Setting, seed: int) -> dict[str, float | None]:
 def _touched(engine: Watched, killed_us: int, partitions: int) -> int:
     """Of how many output partitions the 99th percentile of the latency at least doubled."""
     return sum(
-        _latency_us(engine, killed_us, killed_us + 10_000_000, one, share=0.99)
+        _latency_us(engine, killed_us, killed_us + AFTER_US, one, share=0.99)
         > 2 * _latency_us(engine, killed_us - 4_000_000, killed_us, one, share=0.99)
         for one in range(partitions)
     )

@@ -66,6 +66,7 @@ def recovery_of(setting: Setting, seed: int, blows: Blows) -> dict[str, float | 
         "epoch_age_s": engine.epoch_age_us(first_us) / 1e6,
         "back_at_work_s": seconds(_at_work_us(engine)),
         "throughput_meanwhile": _throughput_meanwhile(engine, first_us, before),
+        "throughput_back_at_work": _throughput_back_at_work(engine, first_us, before),
         "duplicates": float(engine.deliveries.written - engine.deliveries.named),
     }
 
@@ -83,6 +84,14 @@ def _throughput_meanwhile(engine: Watched, first_us: int, before: float) -> floa
     if until_us < 900_000 or not before:
         return None
     return engine.per_s(first_us + 500_000, first_us + until_us) / before
+
+
+def _throughput_back_at_work(engine: Watched, first_us: int, before: float) -> float | None:
+    """Share of it while the task repeats what it had done: that is held back, or given a second time."""
+    begun_us = _at_work_us(engine)
+    if begun_us is None or not before:
+        return None
+    return engine.per_s(first_us + begun_us + 500_000, first_us + begun_us + 1_500_000) / before
 
 
 def throughput_loss(seeds: int) -> dict[str, Any]:

@@ -1,11 +1,14 @@
 """The experiments of docs/reproduction.md: small ones have the page's shapes, and page and bench name the same ones."""
 
+import re
 from dataclasses import replace
 
+from bench.reproduction.__main__ import FIGURES
 from bench.reproduction.bandwidth import bandwidth
 from bench.reproduction.failures import SYSTEMS, recovery_of
 from bench.reproduction.intervals import mean_of
 from bench.reproduction.services import throughput
+from tests.docs.pages import code_words, page
 
 SMALL = {"parallelism": 2, "depth": 3, "interval_ms": 2000, "state_mib": 1.0, "flush_ms": 50}
 KILLS = [[("map-1.0", 7300.0)]]
@@ -44,3 +47,8 @@ def test_a_reading_of_the_clock_for_each_record_costs_throughput_and_a_periodic_
 def test_a_mean_says_what_it_leaves_out() -> None:
     assert mean_of([1.0, None, 3.0]) == {"mean": 2.0, "plus_minus": 12.71, "runs": 3, "missing": 1}
     assert mean_of([None]) == {"mean": None, "plus_minus": None, "runs": 1, "missing": 1}
+
+
+def test_the_page_tells_of_every_experiment_and_of_no_other() -> None:
+    named = {one for one in code_words(page("reproduction.md")) if re.match(r"(figure|equation|throughput)-", one)}
+    assert named == set(FIGURES)
