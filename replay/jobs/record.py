@@ -83,6 +83,16 @@ def protocol_of(options: RecordOptions, protocol: FaultTolerance) -> Protocol:
             f"--sharing-depth is {options.sharing_depth}, but --protocol {protocol.name} shares no determinants",
             remedy="Leave --sharing-depth out",
         )
+    if options.delta_layout != "flat" and not protocol.in_flight:
+        raise WrongOption(
+            f"--delta-layout is {options.delta_layout}, but --protocol {protocol.name} logs no determinants",
+            remedy="Leave --delta-layout out",
+        )
+    if options.spill != "memory" and not protocol.in_flight:
+        raise WrongOption(
+            f"--spill is {options.spill}, but --protocol {protocol.name} keeps no buffers that were sent",
+            remedy="Leave --spill out",
+        )
     if options.sink == "determinant" and not protocol.shares:
         raise WrongOption(
             f"--sink is determinant, but --protocol {protocol.name} leaves the outside world no determinants",

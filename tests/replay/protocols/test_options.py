@@ -21,6 +21,14 @@ def test_what_only_shared_determinants_are_good_for_is_refused(tmp_path: Path, p
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("protocol", ["coordinated", "none"])
+@pytest.mark.parametrize("options", [{"spill": "eager"}, {"delta_layout": "grouping"}], ids=["spill", "layout"])
+def test_what_only_logs_are_good_for_is_refused(tmp_path: Path, protocol: str, options: dict) -> None:
+    with pytest.raises(WrongOption, match=f"--protocol {protocol}"):
+        record(RecordOptions(protocol=protocol, **options), tmp_path / "out", protocols=PROTOCOLS)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("protocol", OTHERS)
 @pytest.mark.parametrize("job", ["nexmark-q3", "word-count", "windowed", "enrich"])
 def test_other_jobs_are_recorded_with_failures(tmp_path: Path, job: str, protocol: str) -> None:
