@@ -7,11 +7,16 @@ from typing import Any
 
 from dashboard import measures
 from dashboard.queries.determinants import Determinant
-from replay.model import Task
+from replay.model import Protocol, Task
 
 TEXT_SHOWN = 120
 YEAR_MS = 366 * 86_400_000
 _CALL_HEADER_BYTES = 8
+
+
+def outside(protocol: Protocol) -> str:
+    """The holder of determinants that is no task."""
+    return "the stable storage" if protocol.in_storage else "the world outside"
 
 
 def described(row: Determinant, task: Task | None, origin_ms: int | None = None) -> tuple[str, str]:

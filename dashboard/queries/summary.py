@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dashboard import measures
+from dashboard.describing import outside
 from dashboard.queries.answers import Answer, is_uneven, latest_round
 from dashboard.queries.failures import Failure
 from replay.model import WORLD, Manifest
@@ -28,7 +29,8 @@ def _told(failure: Failure, given: list[Answer], manifest: Manifest) -> list[str
         blow = f"{failure.task} was taken for failed at {measures.moment(failure.failed_us)}, and fenced"
     if failure.takeover_us is not None:
         helper = "its standby took over" if failure.helper == "standby" else "it was started anew"
-        blow += f"; {helper} after {measures.duration(failure.takeover_us)}"
+        after = f"after {measures.duration(failure.takeover_us)}" if failure.takeover_us else "at once"
+        blow += f"; {helper} {after}"
     sentences = [f"{blow}."]
     returned = _returned(latest_round(given, failure.task, failure.next_attempt), manifest)
     if returned:
@@ -44,7 +46,7 @@ def _cause(failure: Failure) -> str:
 def _holder(answer: Answer, manifest: Manifest) -> str:
     if answer.holder != WORLD:
         return answer.holder
-    return "The stable storage" if manifest.protocol.in_storage else "The world outside"
+    return outside(manifest.protocol).capitalize()
 
 
 def _returned(round_of_answers: list[Answer], manifest: Manifest) -> str:

@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard import joblog, jobs
+from dashboard.describing import outside
 from dashboard.models import Job
 from dashboard.models.status import PENDING
 from dashboard.progress import state_of
@@ -79,7 +80,7 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         context |= _graph_context(request, job, found, failures)
         picture = timeline(lake(), job=job.id, manifest=found.manifest, failures=failures)
         sentences = summary(found.manifest, failures, given, duration_us=picture["durationUs"])
-        context |= {"timeline": picture, "summary": sentences}
+        context |= {"outside": outside(found.manifest.protocol), "timeline": picture, "summary": sentences}
         chosen = context["chosen"]
         context["answers"] = latest_round(given, chosen.task, None) if chosen else []
     return context

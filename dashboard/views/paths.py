@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from dashboard import jobs
+from dashboard.describing import outside
 from dashboard.models import Job
 from dashboard.problems import Problem
 from dashboard.queries.causal_paths import causal_path
@@ -54,6 +55,8 @@ def _context(request: HttpRequest, job: Job, found: JobGraph) -> dict[str, Any]:
         "graph": found.for_script(),
         "manifest": found.manifest,
         "task_ids": ids,
+        "suspected": {one.attempt for one in failures if one.task == task and one.suspected},
+        "outside": outside(found.manifest.protocol),
         "task": task,
         "attempts": attempts,
         "attempt": asked

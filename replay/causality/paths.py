@@ -26,7 +26,7 @@ from replay.causality.holders import Growth, Holders, holders
 from replay.causality.life import Life, life_of, lives
 from replay.causality.recording import Recording
 from replay.errors import ReplayError, printable
-from replay.model import Graph, TaskId, Thread
+from replay.model import WORLD, Graph, Protocol, TaskId, Thread
 
 MAX_GROWTH_ROWS = 400
 
@@ -46,19 +46,21 @@ def causal_path(recording: Recording, task: str, attempt: int) -> dict[str, Any]
     found = holders(recording, TaskId(task))
     mine = [one for one in found.growths if one.attempt == attempt and (life.lingers or one.t_us <= life.ended_us)]
     holding = {one.holder for one in mine}
+    # One that was only suspected runs on for a while, and what it sends still arrives.
+    ended_us = max([life.ended_us, *(one.t_us for one in mine)])
     return {
         "task": task,
         "attempt": attempt,
         "sharing_depth": recording.manifest.protocol.sharing_depth,
         "started_us": life.started_us,
-        "ended_us": life.ended_us,
+        "ended_us": ended_us,
         "ended_by": life.ended_by,
         "failure": life.failure,
         "logs": [{"thread": thread, "epoch": epoch, "bytes": size} for (thread, epoch), size in logs.items()],
         "log_bytes": sum(logs.values()),
         "holders": _holders(graph, task, mine, logs),
         "channels": _channels(graph, mine),
-        **_out_of_reach(graph, task, recording.manifest.protocol.sharing_depth, holding),
+        **_out_of_reach(graph, task, recording.manifest.protocol, holding),
         "faults": _faults(found),
     }
 
@@ -77,7 +79,7 @@ def _holders(
     by_holder: dict[tuple[TaskId, int], list[Growth]] = {}
     for one in mine:
         by_holder.setdefault((one.holder, one.holder_attempt), []).append(one)
-    place = {one: n for n, one in enumerate(graph.order)}
+    place = {one: n for n, one in enumerate((*graph.order, WORLD))}
     found = []
     for (holder, attempt), growths in sorted(by_holder.items(), key=lambda pair: (place[pair[0][0]], pair[0][1])):
         upto: dict[tuple[Thread, int], int] = {}
@@ -89,7 +91,7 @@ def _holders(
             {
                 "holder": holder,
                 "attempt": attempt,
-                "hops": graph.distance(task, holder),
+                "hops": _hops(graph, task, growths[0]) if holder == WORLD else graph.distance(task, holder),
                 "bytes": sum(upto.values()),
                 "logs": [
                     {"thread": thread, "epoch": epoch, "upto": length, "bytes": logs.get((thread, epoch), length)}
@@ -102,6 +104,20 @@ def _holders(
     return found
 
 
+def _hops(graph: Graph, task: str, left: Growth) -> int:
+    """The world outside is one hop past who left the log there."""
+    return (graph.distance(task, _ends(graph, left.channel)[0]) or 0) + 1
+
+
+def _ends(graph: Graph, channel: str) -> tuple[str, str]:
+    """Where a channel leads from and to; the way to the world outside is none of the graph's."""
+    source, _, target = channel.partition(">")
+    if target == WORLD and source in graph:
+        return source, target
+    found = graph.channel(channel)
+    return found.source, found.target
+
+
 def _row(graph: Graph, one: Growth, held_bytes: int) -> dict[str, Any]:
     return {
         "t_us": one.t_us,
@@ -111,7 +127,7 @@ def _row(graph: Graph, one: Growth, held_bytes: int) -> dict[str, Any]:
         "upto": one.upto,
         "held_bytes": held_bytes,
         "channel": one.channel,
-        "sender": graph.channel(one.channel).source,
+        "sender": _ends(graph, one.channel)[0],
         "sender_attempt": one.sender_attempt,
         "seq": one.seq,
         "sending": one.sending,
@@ -132,13 +148,13 @@ def _channels(graph: Graph, mine: Iterable[Growth]) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     sendings: dict[str, set[tuple[int, int, int]]] = {}
     for one in mine:
-        channel = graph.channel(one.channel)
+        source, target = _ends(graph, one.channel)
         entry = found.setdefault(
             one.channel,
             {
                 "channel": one.channel,
-                "from": channel.source,
-                "to": channel.target,
+                "from": source,
+                "to": target,
                 "bytes": 0,
                 "sendings": 0,
                 "first_us": one.sent_us,
@@ -151,17 +167,19 @@ def _channels(graph: Graph, mine: Iterable[Growth]) -> list[dict[str, Any]]:
         sendings.setdefault(one.channel, set()).add((one.sender_attempt, one.seq, one.sending))
     for channel_id, entry in found.items():
         entry["sendings"] = len(sendings[channel_id])
-    return [found[channel.id] for channel in graph.channels if channel.id in found]
+    place: dict[str, int] = {channel.id: n for n, channel in enumerate(graph.channels)}
+    return [found[one] for one in sorted(found, key=lambda one: (place.get(one, len(place)), one))]
 
 
-def _out_of_reach(graph: Graph, task: str, depth: int | None, holding: set[TaskId]) -> dict[str, Any]:
-    stopped, silent = [], []
+def _out_of_reach(graph: Graph, task: str, protocol: Protocol, holding: set[TaskId]) -> dict[str, Any]:
+    stopped, silent, depth = [], [], protocol.sharing_depth
+    unshared = "determinants go to the stable storage alone" if protocol.in_storage else "determinants are not shared"
     for one in graph.order:
         hops = graph.distance(task, one)
         if not hops or one in holding:
             continue
         if depth is not None and hops > depth:
-            why = "determinants are not shared" if depth == 0 else f"beyond the sharing depth of {depth}"
+            why = unshared if depth == 0 else f"beyond the sharing depth of {depth}"
             stopped.append({"task": one, "hops": hops, "why": why})
         else:
             silent.append({"task": one, "hops": hops})

@@ -200,6 +200,8 @@ def test_choices_that_were_lost_for_availability_are_told_beside_the_recovery() 
 
 
 def test_a_task_that_was_only_suspected_is_not_said_to_have_failed() -> None:
+    at_once = told(failure(cause="suspected", action="standby-activated", action_us=5_200_000))
+    assert "its standby took over at once." in at_once
     sentence = told(failure(cause="suspected", action="standby-activated", action_us=5_400_000, running_us=6_000_000))
     assert sentence.startswith(
         "join.2 was taken for failed at 5.200 s, and fenced; its standby took over after 200 ms."

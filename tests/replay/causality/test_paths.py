@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,3 +65,28 @@ def test_prints_one_line_of_json(recording: Path) -> None:
         assert json.loads(done.stdout) == json.loads(json.dumps(causal_path(bundle, "map-1.0", 0)))
     missing = subprocess.run([*command[:-1], "9"], capture_output=True, text=True, check=False, timeout=60)
     assert missing.returncode == 1 and "no attempt 9" in json.loads(missing.stdout)["error"]
+
+
+@pytest.mark.parametrize(
+    ("options", "task", "hops"),
+    [
+        ({"protocol": "pessimistic"}, "map-1.0", 1),
+        ({"sink": "determinant"}, "sink.0", 1),
+        ({"sink": "determinant"}, "map-1.0", 2),
+    ],
+)
+def test_a_log_that_was_left_outside_of_the_graph_is_followed_there(
+    tmp_path: Path, options: dict[str, Any], task: str, hops: int
+) -> None:
+    record(
+        RecordOptions(seed=3, events=400, checkpoint_interval_ms=60, **options), tmp_path / "job", protocols=PROTOCOLS
+    )
+    with open_bundle(tmp_path / "job") as bundle:
+        path = causal_path(bundle, task, 0)
+    world = path["holders"][-1]
+    assert (world["holder"], world["hops"]) == ("world", hops)
+    assert 0 < world["bytes"] <= path["log_bytes"] and path["faults"] == []
+    left = [one for one in path["channels"] if one["to"] == "world"]
+    assert {one["from"] for one in left} == {row["sender"] for row in world["growth"]}
+    if "protocol" in options:
+        assert {one["why"] for one in path["stopped"]} == {"determinants go to the stable storage alone"}
