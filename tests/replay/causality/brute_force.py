@@ -7,6 +7,8 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tests.oracle.delta_layouts import delta_messages
+
 BUFFER, SENDING, RECEIPT = struct.Struct(">qqBqii"), struct.Struct(">qqIIBi"), struct.Struct(">qIIqqqii")
 
 
@@ -66,24 +68,12 @@ class Raw:
         ]
 
     def entries(self, delta: bytes) -> Iterator[tuple[str, str, int, int, bytes]]:
-        """(task, thread, epoch, offset, bytes) of every message of a sending, in the flat layout."""
-        while delta:
-            size, epoch = struct.unpack_from(">iq", delta)
-            at, heads = 12, []
-            while at < size:
-                number, is_main = struct.unpack_from(">HB", delta, at)
-                at += 3
-                thread = "main"
-                if not is_main:
-                    thread = self.outputs[(number, *struct.unpack_from(">qqB", delta, at))]
-                    at += 17
-                offset, length = struct.unpack_from(">ii", delta, at)
-                at += 8
-                heads.append((self.by_number[number], thread, offset, length))
-            for task, thread, offset, length in heads:
-                yield task, thread, epoch, offset, delta[at : at + length]
-                at += length
-            delta = delta[at:]
+        """(task, thread, epoch, offset, bytes) of every message of a sending."""
+        layout = self.manifest["protocol"].get("delta_layout", "flat")
+        for epoch, found in delta_messages(delta, layout):
+            for number, output, offset, data in found:
+                thread = "main" if output is None else self.outputs[(number, *output)]
+                yield self.by_number[number], thread, epoch, offset, data
 
     # --- who held what ---
 
