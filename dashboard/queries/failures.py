@@ -98,11 +98,12 @@ def _ended(failure: Failure, others: list[Failure], rollbacks: list[tuple[int, i
 
     A rollback ends every recovery under way, not only that of the failure which asked for it.
     """
-    if failure.failed_us is None or failure.running_us is not None:
+    failed_us = failure.failed_us
+    if failed_us is None or failure.running_us is not None:
         return failure
     failure = replace(failure, again_us=_failed_again_us(failure, others))
     by_us = failure.again_us
-    ends = next((one for one in rollbacks if one[0] is not None and one[0] >= failure.failed_us), None)
+    ends = next((one for one in rollbacks if one[0] is not None and one[0] >= failed_us), None)
     if ends is None or (by_us is not None and by_us < ends[0]):
         return failure
     return replace(failure, rollback_us=ends[0], rollback_checkpoint=ends[1], again_us=None)
