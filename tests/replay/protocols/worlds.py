@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from replay.protocols import PROTOCOLS
@@ -22,7 +24,12 @@ def world_under(seed: int, protocol: str, **costs: Any) -> World:
     return World(replace(plan, protocol=settings, costs=replace(plan.costs, **costs)))
 
 
-def check_worlds(seeds: range, protocol: str) -> None:
+def seeds_of(job: str) -> Iterator[int]:
+    """The seeds whose worlds run that job."""
+    return (seed for seed in count() if random_plan(seed).job == job)
+
+
+def check_worlds(seeds: Iterable[int], protocol: str) -> None:
     """Runs them, and tells of the first that breaks a promise."""
     for seed in seeds:
         verdict = trial_of(world_under(seed, protocol).plan)
