@@ -134,7 +134,7 @@ def test_the_same_command_line_records_equal_bundles(data: Path, tmp_path: Path)
         (["record", "pass-through", "--kill", "nonsense", "--out", "x"], 2),
         (["record"], 2),
         (["record", "no-such-job", "--out", "x"], 2),
-        (["record", "pass-through", "--protocol", "optimistic", "--out", "x"], 2),
+        (["record", "pass-through", "--protocol", "tree-clocks", "--out", "x"], 2),
         (["ingest", "/no/such/bundle"], 1),
         (["ingest", "/no/such/bundle", "--follow"], 2),
         (["ingest"], 2),
