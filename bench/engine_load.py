@@ -11,7 +11,7 @@ from replay.model import Record, TaskId
 from replay.protocols import PROTOCOLS
 from replay.protocols.clonos import Clonos
 from replay.runtime.engine import Run
-from replay.runtime.partition_log import Partition, SteadyPartition
+from replay.runtime.outside.partition_log import Partition, SteadyPartition
 
 RECORD_BYTES = 119
 PARALLELISM = 5

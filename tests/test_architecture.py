@@ -51,6 +51,8 @@ PLANTED: list[tuple[Rule, str, str]] = [
     (python_rules.replay_imports_downwards, "replay/protocols/a.py", "import replay.jobs.pass_through"),
     (python_rules.replay_imports_downwards, "replay/errors.py", "from replay import model"),
     (python_rules.replay_imports_downwards, "replay/recovery/a.py", "if TYPE_CHECKING:\n    import replay.runtime"),
+    (python_rules.a_body_knows_no_engine, "replay/runtime/body/a.py", "from replay.runtime import engine"),
+    (python_rules.a_body_knows_no_engine, "replay/runtime/operators/a.py", "import replay.runtime.attempts.attempt"),
     (python_rules.replay_knows_all_its_rooms, "replay/attic/a.py", ""),
     (python_rules.replay_is_standard_library_only, "replay/log/a.py", "import numpy"),
     (python_rules.replay_is_standard_library_only, "replay/log/a.py", "def f():\n    import zstandard"),

@@ -16,9 +16,9 @@ from replay.jobs.registry import new_operator
 from replay.model import Record, TaskId, Vertex
 from replay.protocols import PROTOCOLS
 from replay.runtime.engine import Run
-from replay.runtime.kills import Blow, Kill
+from replay.runtime.failing.kills import Blow, Kill
 from replay.runtime.operators import Context, Operator
-from replay.runtime.partition_log import SteadyPartition
+from replay.runtime.outside.partition_log import SteadyPartition
 
 DOWNLOAD_MIB_S = 51.5
 DEPLOY_MS = 5060

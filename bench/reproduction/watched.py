@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from replay.model import Record, TaskId
-from replay.runtime.attempt import Attempt
+from replay.runtime.attempts.attempt import Attempt
 from replay.runtime.engine import Engine, Run
 
 BIN_US = 100_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ class Outcome:
     status: int = GOOD
 
 
-class Command(BaseCommand):
+class Command(BaseCommand, ABC):
     # Checks load every page's code; `manage.py check` runs them, and so do the tests.
     requires_system_checks = []
 
@@ -57,8 +58,9 @@ class Command(BaseCommand):
     def add_options(self, parser: CommandParser) -> None:
         """The command's own."""
 
+    @abstractmethod
     def run(self, **options: Any) -> Outcome:
-        raise NotImplementedError
+        """Does what the command is for."""
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["data"] and Path(options["data"]).resolve() != settings.DATA:

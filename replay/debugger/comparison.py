@@ -16,7 +16,7 @@ from replay.debugger.sink_writes import SinkWrites
 from replay.log.codec import decode_all
 from replay.log.determinants import Order, Take, is_async
 from replay.model import MAIN, Channel, Record, TaskId, json_bytes
-from replay.runtime.output import Cut
+from replay.runtime.body.output import Cut
 
 
 class _Ahead:

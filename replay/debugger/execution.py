@@ -16,10 +16,10 @@ from replay.debugger.ports import RecordingSource
 from replay.errors import CorruptMember, InvariantError, ReplayError
 from replay.log.determinants import Determinant
 from replay.model import MAIN, Record, TaskId, Thread, thread_of_output
-from replay.runtime.gate import arrival
+from replay.runtime.body.gate import arrival
+from replay.runtime.body.output import Cut
+from replay.runtime.body.task import TaskBody
 from replay.runtime.operators import Operator
-from replay.runtime.output import Cut
-from replay.runtime.task import TaskBody
 from replay.services import Divergence
 
 _SOURCE_LINES = 64

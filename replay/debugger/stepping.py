@@ -19,11 +19,11 @@ from replay.debugger.words import bytes_of, counted, said
 from replay.log.codec import encode
 from replay.log.determinants import Determinant, Order, TimerTrigger, is_async
 from replay.model import MAIN, ChannelId, Record, Task, json_bytes, thread_of_output
+from replay.runtime.body.output import Cut
+from replay.runtime.body.timers import CLOCK_CALLBACK
+from replay.runtime.body.watermarks import IDLE, NO_WATERMARK
 from replay.runtime.operators import Timer
 from replay.runtime.operators.base import EVENT
-from replay.runtime.output import Cut
-from replay.runtime.timers import CLOCK_CALLBACK
-from replay.runtime.watermarks import IDLE, NO_WATERMARK
 
 _SMALL_STATE_KEYS = 512
 _SHOWN_KEY = 40

@@ -19,8 +19,8 @@ from replay.debugger.story import Story
 from replay.debugger.words import no_logs
 from replay.jobs.registry import UnknownOperator, new_operator
 from replay.model import Record, TaskId
+from replay.runtime.body.output import Cut
 from replay.runtime.operators import Operator
-from replay.runtime.output import Cut
 
 _LOOK_UP_EVERY = 1024
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from replay.model import Record
 from replay.runtime.operators import Context, Operator, Timer
-from replay.runtime.operators.base import EVENT, PROCESSING, ExternalFault, Lineage
+from replay.runtime.operators.base import EVENT, PROCESSING, Lineage
+from replay.services import ExternalFault
 
 TIMER_KEY = "timer"
 """The key of records that a timer emitted; every other key came from a source."""

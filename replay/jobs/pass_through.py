@@ -6,34 +6,38 @@ from collections.abc import Mapping
 from typing import Any
 
 from replay.model import Record
+from replay.runtime.body.partition import hash_of_key
 from replay.runtime.operators import Context, Operator
-from replay.runtime.partition import hash_of_key
 
 _CHANCES = 1 << 30
 _SLOTS = 64
 _KEYS = 24
 
 
-class Source(Operator):
-    """Hands on the records of its partition."""
-
-    description = "Reads its partition, record by record."
+class _Counting(Operator):
+    """Its state is how many records it was given."""
 
     def __init__(self) -> None:
         self.records = 0
 
-    def on_record(self, record: Record, context: Context) -> None:
-        """Emits the record as it is."""
-        self.records += 1
-        context.emit(record)
-
     def snapshot(self) -> dict[str, Any]:
-        """How many records were read."""
+        """How many records it was given."""
         return {"records": self.records}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """The inverse of `snapshot`."""
         self.records = state["records"]
+
+
+class Source(_Counting):
+    """Hands on the records of its partition."""
+
+    description = "Reads its partition, record by record."
+
+    def on_record(self, record: Record, context: Context) -> None:
+        """Emits the record as it is."""
+        self.records += 1
+        context.emit(record)
 
 
 class PassThrough(Operator):
@@ -89,45 +93,23 @@ class PassThrough(Operator):
         self.slots = dict(state.get("slots", ()))
 
 
-class Relay(Operator):
+class Relay(_Counting):
     """Hands on what it is given: what a graph is padded with."""
 
     description = "Hands on each record as it is."
-
-    def __init__(self) -> None:
-        self.records = 0
 
     def on_record(self, record: Record, context: Context) -> None:
         """Emits the record as it is."""
         self.records += 1
         context.emit(record)
 
-    def snapshot(self) -> dict[str, Any]:
-        """How many records were handed on."""
-        return {"records": self.records}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """The inverse of `snapshot`."""
-        self.records = state["records"]
-
-
-class Sink(Operator):
+class Sink(_Counting):
     """Gives every record to the outside world at once."""
 
     description = "Writes each record to the outside world."
-
-    def __init__(self) -> None:
-        self.records = 0
 
     def on_record(self, record: Record, context: Context) -> None:
         """Writes the record as it is."""
         self.records += 1
         context.write(record)
-
-    def snapshot(self) -> dict[str, Any]:
-        """How many records were written."""
-        return {"records": self.records}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """The inverse of `snapshot`."""
-        self.records = state["records"]

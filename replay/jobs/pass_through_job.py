@@ -12,7 +12,7 @@ from replay.jobs.options import RecordOptions
 from replay.jobs.pass_through import PassThrough, Sink, Source
 from replay.jobs.sample import SampleJob, rate_per_s
 from replay.model import Edge, Job, Manifest, Protocol, Record, TaskId, Vertex
-from replay.runtime.partition_log import SteadyPartition
+from replay.runtime.outside.partition_log import SteadyPartition
 
 _KEYS = 24
 

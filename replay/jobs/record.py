@@ -15,13 +15,13 @@ from replay.jobs.options import RecordOptions
 from replay.jobs.registry import new_operator
 from replay.jobs.summary import summary_of
 from replay.model import Job, Manifest, Protocol, TaskId
+from replay.runtime.attempts.memory import Memory
 from replay.runtime.checkpoint_policy import CheckpointPolicy
 from replay.runtime.costs import Costs
 from replay.runtime.engine import Engine, Run
-from replay.runtime.kills import Blow, Kill, KillHost, KillIn
-from replay.runtime.memory import Memory
+from replay.runtime.failing.kills import Blow, Kill, KillHost, KillIn
+from replay.runtime.failing.suspicion import Suspicion
 from replay.runtime.protocol import FaultTolerance
-from replay.runtime.suspicion import Suspicion
 
 RECORDER = "clonoscope 0.1"
 Progress = Callable[[int, int], None]

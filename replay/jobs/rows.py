@@ -13,7 +13,7 @@ from replay.jobs.pass_through import Relay, Sink, Source
 from replay.jobs.sample import rate_per_s
 from replay.model import Edge, Manifest, Record, TaskId, Vertex
 from replay.runtime.operators import Operator
-from replay.runtime.partition_log import SteadyPartition
+from replay.runtime.outside.partition_log import SteadyPartition
 
 EventMaker = Callable[[int, Draws], tuple[Any, dict[str, Any]]]
 """From an offset and chance, a record's key and value."""

@@ -9,7 +9,7 @@ from replay.jobs.graphs import Shape, manifest_of
 from replay.jobs.option_fields import WrongOption, flag_of, option_of
 from replay.jobs.options import RecordOptions
 from replay.model import Job, Manifest, Protocol, TaskId
-from replay.runtime.partition_log import Partition
+from replay.runtime.outside.partition_log import Partition
 
 __all__ = ["SampleJob", "Shape", "most_per_s", "rate_per_s"]
 

@@ -7,11 +7,11 @@ its neighbours saw of it.
 from __future__ import annotations
 
 from replay.errors import InvariantError
-from replay.runtime.attempt import Attempt
+from replay.runtime.attempts.attempt import Attempt
 from replay.runtime.engine import Engine
-from replay.runtime.failures import Failure
+from replay.runtime.failing.failures import Failure
+from replay.runtime.failing.rollback import roll_back
 from replay.runtime.protocol import FaultTolerance
-from replay.runtime.rollback import roll_back
 
 
 class Coordinated(FaultTolerance):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from replay.errors import InvariantError
 from replay.model import TaskId
-from replay.runtime.attempt import Attempt
+from replay.runtime.attempts.attempt import Attempt
 from replay.runtime.engine import Engine
-from replay.runtime.failures import Failure
+from replay.runtime.failing.failures import Failure
 from replay.runtime.protocol import FaultTolerance
 
 

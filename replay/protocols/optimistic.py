@@ -5,12 +5,12 @@ from __future__ import annotations
 from replay.errors import InvariantError
 from replay.model import MAIN, TaskId, thread_of_output
 from replay.protocols.dependencies import ENTRY_BYTES, Ends, Vector, merge
-from replay.runtime.attempt import Attempt
+from replay.runtime.attempts.attempt import Attempt
+from replay.runtime.body.output import Cut
 from replay.runtime.engine import Engine
-from replay.runtime.failures import Failure
-from replay.runtime.output import Cut
+from replay.runtime.failing.failures import Failure
+from replay.runtime.failing.rollback import roll_back
 from replay.runtime.protocol import FaultTolerance
-from replay.runtime.rollback import roll_back
 
 _Buffers = dict[int, tuple[int, Vector]]  # by number: epoch, and what the buffer follows from
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -47,15 +48,15 @@ def to(state: State, *effects: Effect) -> Transition:
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _State(ABC):
     """What all states share: the context, and the events that any state takes in the same way."""
 
     name: ClassVar[str]
     context: Context
 
+    @abstractmethod
     def on(self, event: Event) -> Transition:
         """Where this event leads; one that the state cannot take raises."""
-        raise NotImplementedError
 
     def moves_on(self) -> Transition | None:
         """Where the state goes by itself, without a further event."""

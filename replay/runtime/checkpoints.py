@@ -12,7 +12,7 @@ from replay.model import TaskId
 from replay.runtime.checkpoint_policy import upload_bytes
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
     from replay.runtime.engine import Engine
 
 

@@ -11,27 +11,27 @@ from replay.log.deltas import LogIds
 from replay.log.spill_files import SpillFiles
 from replay.model import Graph, Manifest, Record, TaskId, Vertex
 from replay.recovery import Logs
-from replay.runtime.attempt import Attempt
+from replay.runtime.attempts.attempt import Attempt
+from replay.runtime.attempts.memory import Memory
 from replay.runtime.checkpoint_policy import CheckpointPolicy
 from replay.runtime.checkpoints import Checkpoints
 from replay.runtime.costs import Costs
-from replay.runtime.deliveries import Deliveries
-from replay.runtime.externals import External, Externals
-from replay.runtime.failures import Failures
+from replay.runtime.failing.failures import Failures
+from replay.runtime.failing.kills import Blow, KillIn
+from replay.runtime.failing.losses import Losses
+from replay.runtime.failing.suspicion import Suspicion
 from replay.runtime.horizon import horizon_us
-from replay.runtime.kills import Blow, KillIn
 from replay.runtime.links import Links
 from replay.runtime.log_totals import LogTotals
-from replay.runtime.losses import Losses
-from replay.runtime.memory import Memory
 from replay.runtime.metrics import Metrics
 from replay.runtime.operators import Operator
-from replay.runtime.partition_log import Partition
+from replay.runtime.outside.deliveries import Deliveries
+from replay.runtime.outside.externals import External, Externals
+from replay.runtime.outside.partition_log import Partition
+from replay.runtime.outside.world import World
 from replay.runtime.protocol import FaultTolerance
 from replay.runtime.recorder import Members, Recorder
 from replay.runtime.scheduler import Action, Scheduler
-from replay.runtime.suspicion import Suspicion
-from replay.runtime.world import World
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from replay.recovery import ChannelLost, ChannelReconnected
 from replay.runtime.network import Connection
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
     from replay.runtime.engine import Engine
 
 

@@ -10,7 +10,7 @@ from replay.runtime.costs import Costs
 from replay.runtime.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
 
 
 class Connection:

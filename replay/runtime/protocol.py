@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
+    from replay.runtime.body.output import Cut
     from replay.runtime.engine import Engine
-    from replay.runtime.failures import Failure
-    from replay.runtime.output import Cut
+    from replay.runtime.failing.failures import Failure
 
 
 class FaultTolerance(Protocol):

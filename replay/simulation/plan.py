@@ -10,8 +10,8 @@ from typing import Any, cast
 from replay.errors import ReplayError
 from replay.jobs.graphs import manifest_of
 from replay.model import Edge, Job, Manifest, Protocol, Vertex
+from replay.runtime.attempts.memory import Memory
 from replay.runtime.costs import Costs
-from replay.runtime.memory import Memory
 from replay.simulation.schedule import Aim, Schedule
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 
 from replay.model import Edge
-from replay.runtime.partition import SHIPS
+from replay.runtime.body.partition import SHIPS
 
 Ends = tuple[tuple[str, str], ...]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 
 from replay.model import Protocol
+from replay.runtime.attempts.memory import Memory
 from replay.runtime.costs import Costs
-from replay.runtime.memory import Memory
 from replay.simulation.plan import Plan
 
 _CALM = Protocol("clonos", standby=1, buffer_bytes=1000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from replay.runtime.memory import Memory
+from replay.runtime.attempts.memory import Memory
 from replay.simulation.plan import Plan
 
 

@@ -11,7 +11,7 @@ from replay.jobs.pass_through import PassThrough, Sink, Source
 from replay.jobs.pass_through_job import pass_through_partitions
 from replay.jobs.registry import operator_name
 from replay.model import Manifest, TaskId, Vertex
-from replay.runtime.partition_log import Partition
+from replay.runtime.outside.partition_log import Partition
 from replay.simulation.plan import Plan
 
 
@@ -42,12 +42,12 @@ class PassingThrough:
     def vertex(self, draw: Random, name: str, parallelism: int) -> Vertex:
         """Maps ask the clock every so many records."""
         kind = kind_of(name)
-        operator = {"source": Source, "operator": PassThrough, "sink": Sink}[kind]
+        operator = _operator(kind, operator_name(PassThrough))
         is_map = kind == "operator"
         return Vertex(
             name,
             kind,
-            operator_name(operator),
+            operator,
             options={"clock_every": draw.choice((0, 1, 1, 3))} if is_map else {},
             parallelism=parallelism,
             services={"time": "call"} if is_map else {},
@@ -66,7 +66,7 @@ class Churning:
     def vertex(self, draw: Random, name: str, parallelism: int) -> Vertex:
         """Services by call or once in a while; each used often, seldom or never."""
         kind = kind_of(name)
-        operator = {"source": Source, "operator": Churn, "sink": Sink}[kind]
+        operator = _operator(kind, operator_name(Churn))
         options: dict[str, object] = {}
         if kind == "source":
             options = {"watermarks": _watermarks(draw)}
@@ -76,7 +76,7 @@ class Churning:
             options["timer_ms"] = draw.choice((0, 3, 30))
         services = {"time": draw.choice(("call", "call", "periodic:1", "periodic:20"))}
         services["random"] = draw.choice(("call", "seed"))
-        return Vertex(name, kind, operator_name(operator), options, parallelism, services if kind != "sink" else {})
+        return Vertex(name, kind, operator, options, parallelism, services if kind != "sink" else {})
 
     def partitions(self, plan: Plan, manifest: Manifest) -> Mapping[TaskId, Partition]:
         """The records divided among all sources."""
@@ -96,3 +96,8 @@ WORKLOADS: dict[str, Workload] = {one.name: one for one in (PassingThrough(), Ch
 def random_workload(draw: Random) -> Workload:
     """Any of them."""
     return WORKLOADS[draw.choice(sorted(WORKLOADS))]
+
+
+def _operator(kind: str, between: str) -> str:
+    """Only what stands between source and sink differs."""
+    return {"source": operator_name(Source), "sink": operator_name(Sink)}.get(kind, between)

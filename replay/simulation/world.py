@@ -10,9 +10,9 @@ from replay.jobs.registry import new_operator
 from replay.model import Manifest, TaskId
 from replay.protocols import PROTOCOLS
 from replay.recovery import Logs
-from replay.runtime.attempt import Attempt
+from replay.runtime.attempts.attempt import Attempt
 from replay.runtime.engine import Engine, Run
-from replay.runtime.kills import Blow, Kill, KillIn
+from replay.runtime.failing.kills import Blow, Kill, KillIn
 from replay.runtime.recorder import MemoryMembers
 from replay.simulation.plan import Plan, changes
 from replay.simulation.recording import Recording

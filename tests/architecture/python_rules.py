@@ -58,6 +58,18 @@ def replay_imports_downwards(sources: Sources) -> list[str]:
     ]
 
 
+def a_body_knows_no_engine(sources: Sources) -> list[str]:
+    """The debugger drives a task's body and its operators without the engine around them."""
+    rooms = ("replay.runtime.body", "replay.runtime.operators")
+    return [
+        imported.violation("a body and its operators follow from inputs and choices, whoever drives them")
+        for imported in every_import(sources)
+        if imported.path.startswith(tuple(room.replace(".", "/") + "/" for room in rooms))
+        and _below(imported.name, ("replay.runtime",))
+        and not _below(imported.name, rooms)
+    ]
+
+
 def replay_knows_all_its_rooms(sources: Sources) -> list[str]:
     known = {*LEVEL_OF, "live", "__init__", "__main__"}
     rooms = {_room(path) for path in sources if path.startswith("replay/")}
@@ -176,6 +188,7 @@ def _room_of_module(name: str) -> str:
 RULES: tuple[Rule, ...] = (
     packages_import_one_way,
     replay_imports_downwards,
+    a_body_knows_no_engine,
     replay_knows_all_its_rooms,
     replay_is_standard_library_only,
     clonoscope_imports_others_lazily,

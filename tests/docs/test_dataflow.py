@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 
 from replay.errors import ReplayError
+from replay.runtime.body.partition import SHIPS
+from replay.runtime.body.services import TaskServices
+from replay.runtime.body.timers import CLOCK_CALLBACK
+from replay.runtime.body.watermarks import (
+    IDLE,
+    IDLE_CALLBACK,
+    INGESTION_CALLBACK,
+    NO_WATERMARK,
+    OPTIONS,
+    PERIODIC_CALLBACK,
+)
 from replay.runtime.operators import Context
-from replay.runtime.partition import SHIPS
-from replay.runtime.services import TaskServices
-from replay.runtime.timers import CLOCK_CALLBACK
-from replay.runtime.watermarks import IDLE, IDLE_CALLBACK, INGESTION_CALLBACK, NO_WATERMARK, OPTIONS, PERIODIC_CALLBACK
 from replay.services import Choices
 
 PAGE = (Path(__file__).parents[2] / "docs" / "dataflow.md").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -37,13 +38,13 @@ class BidsPerAuction(_Count):
 class _Best(WindowOperator):
     """The best of a window, and all that are as good, each with its own lineage."""
 
+    @abstractmethod
     def score(self, value: Mapping[str, Any]) -> Any:
         """What is best where it is largest."""
-        raise NotImplementedError
 
+    @abstractmethod
     def order(self, value: Mapping[str, Any]) -> Any:
         """How those that are equally good are put in order."""
-        raise NotImplementedError
 
     def names(self, record: Record) -> Lineage:
         """None: each of the best names its own."""
@@ -64,9 +65,9 @@ class _Best(WindowOperator):
             pairs = tuple((task, offset) for task, offset in names)
             yield Record(self.key_of(window, value), window.last_ms, value, pairs)
 
+    @abstractmethod
     def key_of(self, window: Window, value: Mapping[str, Any]) -> Any:
         """The key that a result goes on with."""
-        raise NotImplementedError
 
 
 class HottestAuctions(_Best):

@@ -3,13 +3,13 @@
 from replay.runtime.operators.base import (
     Clock,
     Context,
-    ExternalFault,
     Lineage,
     Operator,
     RandomNumbers,
     Timer,
     merged_lineage,
 )
+from replay.services import ExternalFault
 
 __all__ = [
     "Clock",

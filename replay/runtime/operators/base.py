@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from replay.model import Record
-from replay.services import ExternalFault
-
-__all__ = [
-    "Clock",
-    "Context",
-    "ExternalFault",
-    "Lineage",
-    "Operator",
-    "RandomNumbers",
-    "Timer",
-    "merged_lineage",
-]
 
 Lineage = tuple[tuple[str, int], ...]
 """The source records that something came from, as (source task, offset)."""
@@ -110,7 +99,7 @@ class Context(Protocol):
         """Gives a record to the outside world; sinks only."""
 
 
-class Operator:
+class Operator(ABC):
     """State is what `snapshot` returns: JSON, with maps as `[key, value]` lists, equal for equal states.
 
     In `on_timer` and `on_watermark` there is no current record: what is emitted there names its lineage itself.
@@ -120,16 +109,19 @@ class Operator:
 
     def open(self, context: Context) -> None:
         """Called once per attempt, before `restore` and before the first record: to read options, not to choose."""
+        return
 
+    @abstractmethod
     def on_record(self, record: Record, context: Context) -> None:
         """One record of an input, or of a source's partition."""
-        raise NotImplementedError
 
     def on_timer(self, timer: Timer, context: Context) -> None:
         """A timer that was set has fired."""
+        return
 
     def on_watermark(self, watermark_ms: int, context: Context) -> None:
         """Every input that is not idle has passed this event time; the timers set for it have fired."""
+        return
 
     def snapshot(self) -> dict[str, Any]:
         """The state, as it goes into a checkpoint: a copy, which later records change no more."""
@@ -137,3 +129,4 @@ class Operator:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """The inverse of `snapshot`."""
+        return

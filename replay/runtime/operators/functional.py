@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 
 from replay.model import Record
@@ -11,9 +12,9 @@ from replay.runtime.operators.base import Context, Operator
 class Map(Operator):
     """One record in, one out."""
 
+    @abstractmethod
     def map(self, record: Record) -> Record:
         """What is emitted in place of the record."""
-        raise NotImplementedError
 
     def on_record(self, record: Record, context: Context) -> None:
         """Emits what `map` makes of it."""
@@ -23,9 +24,9 @@ class Map(Operator):
 class Filter(Operator):
     """One record in; it goes on as it is, or ends here."""
 
+    @abstractmethod
     def keeps(self, record: Record) -> bool:
         """Whether it goes on."""
-        raise NotImplementedError
 
     def on_record(self, record: Record, context: Context) -> None:
         """Emits the record if `keeps` says so."""
@@ -36,9 +37,9 @@ class Filter(Operator):
 class FlatMap(Operator):
     """One record in, any number out."""
 
+    @abstractmethod
     def flat_map(self, record: Record) -> Iterable[Record]:
         """What is emitted in place of the record, in this order."""
-        raise NotImplementedError
 
     def on_record(self, record: Record, context: Context) -> None:
         """Emits all that `flat_map` makes of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -44,9 +45,9 @@ class StreamingJoin(Operator):
         self.expired = 0
         self._held: KeyedState[list[list[Any]]] = KeyedState()
 
+    @abstractmethod
     def join(self, left: Mapping[str, Any], right: Mapping[str, Any]) -> Any:
         """The value that two of one key make together."""
-        raise NotImplementedError
 
     def open(self, context: Context) -> None:
         """Reads the options."""
@@ -108,9 +109,9 @@ def _pairs(lineage: list[list[Any]]) -> Lineage:
 class WindowedJoin(WindowOperator):
     """Each record meets all of the other side in its window, when that is over. `left` and `right` are options."""
 
+    @abstractmethod
     def join(self, left: Mapping[str, Any], right: Mapping[str, Any]) -> Any:
         """The value that two of one key make together."""
-        raise NotImplementedError
 
     def open(self, context: Context) -> None:
         """Reads the options."""

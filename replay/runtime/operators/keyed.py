@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -71,9 +72,9 @@ class KeyedProcess(Operator):
     def __init__(self) -> None:
         self.state: KeyedState[Any] = KeyedState()
 
+    @abstractmethod
     def process(self, record: Record, state: Any, context: Context) -> Any:
         """A record of the state's key."""
-        raise NotImplementedError
 
     def timer(self, timer: Timer, state: Any, context: Context) -> Any:
         """A timer that was set with the state's key."""

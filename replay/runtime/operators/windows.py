@@ -7,16 +7,17 @@ nothing is late. When the input ends, so do all windows.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from replay.errors import ReplayError
 from replay.model import Record
+from replay.runtime.body.watermarks import END_OF_TIME
 from replay.runtime.operators.base import EVENT, PROCESSING, Context, Lineage, Operator, Timer, merged_lineage
 from replay.runtime.operators.keyed import KeyedState, copied
 from replay.runtime.operators.panes import Sessions, Window, assigner_of
-from replay.runtime.watermarks import END_OF_TIME
 
 _TIMES = (PROCESSING, EVENT, "ingestion")
 _TIMER = "window"
@@ -54,17 +55,17 @@ class WindowOperator(Operator):
         """What a window begins with: JSON."""
         return []
 
+    @abstractmethod
     def add(self, held: Any, record: Record, context: Context) -> Any:
         """What it holds with one more record."""
-        raise NotImplementedError
 
     def merge(self, one: Any, other: Any) -> Any:
         """What two sessions hold that have become one; `one` began earlier."""
         return one + other
 
+    @abstractmethod
     def results(self, key: Any, window: Window, held: Any, lineage: Lineage) -> Iterable[Record]:
         """What it emits when it is over."""
-        raise NotImplementedError
 
     # --- records ---
 

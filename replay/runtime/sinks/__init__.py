@@ -11,7 +11,7 @@ from replay.runtime.sinks.plain import PlainSink
 from replay.runtime.sinks.transactional import TransactionalSink
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
 
 SINKS: dict[str, type[Sink]] = {
     "plain": PlainSink,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from replay.model import Record
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
 
 Transactions = list[dict[str, Any]]
 """What a snapshot says under `transactions`: what is sealed, and not known to be final."""
 
 
-class Sink:
+class Sink(ABC):
     """Of one attempt. What it does for a checkpoint is little or nothing, unless a kind says otherwise."""
 
     def __init__(self, attempt: Attempt):
@@ -32,10 +33,11 @@ class Sink:
 
     def restore(self, transactions: Sequence[dict[str, Any]]) -> None:
         """Execution begins, from a checkpoint that lists these."""
+        return
 
+    @abstractmethod
     def write(self, record: Record) -> None:
         """The operator gives a record to the outside."""
-        raise NotImplementedError
 
     def barrier(self, checkpoint: int) -> Transactions:
         """The task passes a barrier: what was written before it is sealed. Returns what the snapshot is to list."""
@@ -43,6 +45,7 @@ class Sink:
 
     def completed(self, checkpoint: int, re: int | None) -> None:
         """The task is told, by event `re`, that a checkpoint is complete: what it sealed before is made final."""
+        return
 
     # --- for the kinds ---
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from replay.bundle.frames import SendingFrame
 from replay.log.deltas import encode_flat, encode_grouping
 from replay.model import Record
+from replay.runtime.outside.world import world_channel
 from replay.runtime.sinks.base import Sink
-from replay.runtime.world import world_channel
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
 
 
 class DeterminantSink(Sink):

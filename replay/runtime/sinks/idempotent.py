@@ -10,7 +10,7 @@ from replay.model import Record
 from replay.runtime.sinks.base import Sink, Transactions
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
 
 
 @dataclass(slots=True)

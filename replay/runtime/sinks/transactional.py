@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from replay.model import Record
+from replay.runtime.outside.transactions import Transaction
 from replay.runtime.sinks.base import Sink, Transactions
-from replay.runtime.transactions import Transaction
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
 
 
 class TransactionalSink(Sink):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from replay.bundle.frames import ReceiptFrame
 from replay.model import Channel, Record
-from replay.runtime.records import RecordReader
+from replay.runtime.body.records import RecordReader
 from replay.simulation.checks import buffers, sinks, states
 from replay.simulation.recording import Recording
 

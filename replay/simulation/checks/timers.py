@@ -9,7 +9,7 @@ from replay.bundle.frames import BufferFrame
 from replay.jobs.churn import Churn
 from replay.jobs.registry import operator_name
 from replay.model import TaskId
-from replay.runtime.watermarks import IDLE, NO_WATERMARK
+from replay.runtime.body.watermarks import IDLE, NO_WATERMARK
 from replay.simulation.recording import Recording
 
 

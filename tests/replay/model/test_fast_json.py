@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from replay.errors import CorruptMember, ReplayError
 from replay.model import BodyReader, Record, json_bytes
-from replay.runtime.records import RecordReader, record_bytes
+from replay.runtime.body.records import RecordReader, record_bytes
 from tests.replay.model.test_record import records, values
 
 PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)

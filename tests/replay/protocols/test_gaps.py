@@ -12,7 +12,7 @@ from replay.debugger.replay import replay
 from replay.jobs.options import RecordOptions
 from replay.jobs.record import record
 from replay.protocols import PROTOCOLS, Gaps
-from replay.runtime.records import RecordEdges
+from replay.runtime.body.records import RecordEdges
 from replay.simulation.trial import trial_of
 from tests.replay.protocols.worlds import check_worlds, seeds_of, world_under
 from tests.replay.simulation.reader import complaints_about

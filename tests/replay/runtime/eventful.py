@@ -13,9 +13,9 @@ from replay.model import Edge, Graph, Job, Manifest, Protocol, Record, Vertex
 from replay.protocols import PROTOCOLS
 from replay.runtime.costs import Costs
 from replay.runtime.engine import Engine, Run
-from replay.runtime.kills import Blow
+from replay.runtime.failing.kills import Blow
 from replay.runtime.operators import Context, ExternalFault, Operator, Timer, merged_lineage
-from replay.runtime.partition_log import SteadyPartition
+from replay.runtime.outside.partition_log import SteadyPartition
 from replay.runtime.recorder import MemoryMembers
 from tests.replay.debugger.worlds import MemoryMembers as Recorded
 

@@ -18,7 +18,7 @@ from replay.model import Record
 from replay.protocols import PROTOCOLS
 from replay.runtime.engine import Engine, Run
 from replay.runtime.network import Connection
-from replay.runtime.partition_log import Partition
+from replay.runtime.outside.partition_log import Partition
 from replay.runtime.recorder import MemoryMembers
 
 OPTIONS: dict[str, Any] = {"seed": 11, "events": 1200, "parallelism": 3, "checkpoint_interval_ms": 400}

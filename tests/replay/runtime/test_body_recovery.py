@@ -12,10 +12,10 @@ import pytest
 
 from replay.log.thread_log import ThreadLog
 from replay.model import MAIN, Graph, Manifest, Record, json_bytes
-from replay.runtime.gate import arrival
-from replay.runtime.records import record_bytes
-from replay.runtime.task import TaskBody
-from replay.runtime.watermarks import IDLE, watermark_event
+from replay.runtime.body.gate import arrival
+from replay.runtime.body.records import record_bytes
+from replay.runtime.body.task import TaskBody
+from replay.runtime.body.watermarks import IDLE, watermark_event
 from replay.services import Divergence, ExternalFault
 from tests.replay.runtime import eventful
 

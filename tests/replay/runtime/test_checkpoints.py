@@ -10,7 +10,7 @@ from replay.errors import WrongSetting
 from replay.model import TaskId
 from replay.runtime.checkpoint_policy import CheckpointPolicy, upload_bytes
 from replay.runtime.costs import Costs
-from replay.runtime.kills import Blow, Kill
+from replay.runtime.failing.kills import Blow, Kill
 from tests.replay.runtime.runs import Done, run
 
 KILLED = [Blow((Kill(TaskId("map-1.0"), 120),))]

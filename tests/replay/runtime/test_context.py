@@ -11,11 +11,11 @@ from replay.errors import InvariantError, ReplayError
 from replay.jobs.graphs import manifest_of
 from replay.log.determinants import Order, TimerTrigger, Timestamp
 from replay.model import Edge, Graph, Job, Manifest, Protocol, Record, Vertex
-from replay.runtime.gate import arrival
+from replay.runtime.body.gate import arrival
+from replay.runtime.body.records import RecordReader, record_bytes
+from replay.runtime.body.task import TaskBody
+from replay.runtime.body.watermarks import IDLE
 from replay.runtime.operators import Context, Operator, Timer, merged_lineage
-from replay.runtime.records import RecordReader, record_bytes
-from replay.runtime.task import TaskBody
-from replay.runtime.watermarks import IDLE
 from tests.replay.runtime.test_body_recovery import START_MS, World
 
 

@@ -9,7 +9,7 @@ import pytest
 from replay.errors import ReplayError
 from replay.model import TaskId
 from replay.runtime.costs import Costs
-from replay.runtime.kills import Blow, Kill, KillIn
+from replay.runtime.failing.kills import Blow, Kill, KillIn
 from tests.replay.runtime.runs import run
 
 MAP = Blow((Kill(TaskId("map-1.0"), 100),))

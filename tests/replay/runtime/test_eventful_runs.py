@@ -16,7 +16,7 @@ from replay.debugger.story import Story
 from replay.log.codec import decode_all
 from replay.model import TaskId
 from replay.runtime.engine import Engine
-from replay.runtime.kills import Blow, Kill
+from replay.runtime.failing.kills import Blow, Kill
 from replay.runtime.recorder import MemoryMembers
 from tests.replay.debugger.worlds import Kept
 from tests.replay.debugger.worlds import MemoryMembers as Recorded

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from replay.runtime.externals import Asked, Externals
+from replay.runtime.outside.externals import Asked, Externals
 from replay.services import ExternalFault
 
 

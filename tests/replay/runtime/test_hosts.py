@@ -11,8 +11,8 @@ import pytest
 from replay.errors import ReplayError
 from replay.model import TaskId
 from replay.runtime.costs import Costs
-from replay.runtime.kills import Blow, Kill, KillHost
-from replay.runtime.suspicion import Suspicion
+from replay.runtime.failing.kills import Blow, Kill, KillHost
+from replay.runtime.failing.suspicion import Suspicion
 from tests.replay.runtime.runs import Done, run
 
 COSTS = Costs(heartbeat_us=5_000, heartbeat_timeout_us=12_000, deploy_us=20_000, host_restart_us=60_000)

@@ -15,9 +15,9 @@ from replay.jobs.record import run_of
 from replay.log.spill_files import SpillFault
 from replay.log.spill_policies import SPILL_POLICIES
 from replay.protocols import PROTOCOLS
+from replay.runtime.attempts.in_flight import InFlight, InFlightReplay
+from replay.runtime.body.output import Cut
 from replay.runtime.engine import Engine
-from replay.runtime.in_flight import InFlight, InFlightReplay
-from replay.runtime.output import Cut
 from replay.runtime.recorder import MemoryMembers
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from replay.jobs.graphs import ORIGIN_MS
 from replay.model import Record, TaskId, Vertex
+from replay.runtime.body.task import TaskBody
 from replay.runtime.costs import Costs
 from replay.runtime.engine import Engine
-from replay.runtime.kills import Blow, Kill
+from replay.runtime.failing.kills import Blow, Kill
 from replay.runtime.operators import Context, Operator, Timer
-from replay.runtime.task import TaskBody
 from tests.replay.runtime import eventful
 
 

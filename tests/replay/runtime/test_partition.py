@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from replay.model import Graph, Record
-from replay.runtime.partition import partitions
+from replay.runtime.body.partition import partitions
 from tests.replay.runtime import eventful
 
 

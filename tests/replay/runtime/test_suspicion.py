@@ -14,7 +14,7 @@ from replay.bundle.reader import open_bundle
 from replay.debugger.replay import replay
 from replay.model import TaskId
 from replay.runtime.costs import Costs
-from replay.runtime.suspicion import Suspicion
+from replay.runtime.failing.suspicion import Suspicion
 from tests.oracle_reader import complaints
 from tests.replay.runtime.runs import Done, run
 

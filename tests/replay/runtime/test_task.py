@@ -12,10 +12,10 @@ from replay.jobs.registry import new_operator
 from replay.log.determinants import BufferBuilt, IgnoreCheckpoint, Order, Timestamp
 from replay.log.thread_log import ThreadLog
 from replay.model import Graph, Job, Protocol, Record
-from replay.runtime.gate import arrival
-from replay.runtime.output import OutputWriter
-from replay.runtime.records import RecordReader, record_bytes
-from replay.runtime.task import TaskBody
+from replay.runtime.body.gate import arrival
+from replay.runtime.body.output import OutputWriter
+from replay.runtime.body.records import RecordReader, record_bytes
+from replay.runtime.body.task import TaskBody
 
 GRAPH = Graph(pass_through_manifest(Job("test"), Protocol("clonos"), parallelism=2, depth=3))
 

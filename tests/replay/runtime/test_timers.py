@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from replay.errors import InvariantError
+from replay.runtime.body.timers import EVENT_QUEUE, Timers
 from replay.runtime.operators import Timer
-from replay.runtime.timers import EVENT_QUEUE, Timers
 
 
 def timers() -> tuple[Timers, list[tuple[str, int]]]:

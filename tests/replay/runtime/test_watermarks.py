@@ -9,7 +9,7 @@ import pytest
 
 from replay.errors import ReplayError
 from replay.model import ChannelId
-from replay.runtime.watermarks import IDLE, NO_WATERMARK, InputWatermarks, SourceWatermarks
+from replay.runtime.body.watermarks import IDLE, NO_WATERMARK, InputWatermarks, SourceWatermarks
 
 CHANNELS = tuple(ChannelId(f"source.{i}>map.0") for i in range(3))
 

@@ -12,10 +12,10 @@ from replay.log.determinants import IgnoreCheckpoint, is_async
 from replay.model import MAIN
 from replay.recovery import Logs
 from replay.recovery.answers import Answers
-from replay.runtime import output_thread
-from replay.runtime.attempt import Attempt
-from replay.runtime.output_thread import OutputThread
-from replay.runtime.task import TaskBody
+from replay.runtime.attempts import output_thread
+from replay.runtime.attempts.attempt import Attempt
+from replay.runtime.attempts.output_thread import OutputThread
+from replay.runtime.body.task import TaskBody
 from replay.services.choices import Choices
 from replay.simulation.plan import Plan
 from replay.simulation.schedule import Aim, Schedule

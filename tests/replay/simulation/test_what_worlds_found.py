@@ -12,7 +12,7 @@ import pytest
 from replay.model import Edge, Protocol
 from replay.recovery import Setting
 from replay.runtime.costs import Costs
-from replay.runtime.doubts import CAUSE
+from replay.runtime.failing.doubts import CAUSE
 from replay.simulation.plan import Plan
 from replay.simulation.schedule import Aim, Schedule
 from replay.simulation.trial import Verdict, trial_of

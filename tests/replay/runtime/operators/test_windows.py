@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from replay.errors import ReplayError
 from replay.model import Record, json_bytes
+from replay.runtime.body.watermarks import END_OF_TIME
 from replay.runtime.operators import Context, Lineage, Operator, Timer
 from replay.runtime.operators.joins import StreamingJoin
 from replay.runtime.operators.panes import Sliding, Window, assigner_of
 from replay.runtime.operators.windows import WindowOperator
-from replay.runtime.watermarks import END_OF_TIME
 
 
 class Together(WindowOperator):

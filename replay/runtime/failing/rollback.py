@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from replay.model import TaskId
-from replay.runtime.attempt import Attempt
-from replay.runtime.hosts import Seat
+from replay.runtime.attempts.attempt import Attempt
+from replay.runtime.failing.hosts import Seat
 
 if TYPE_CHECKING:
     from replay.runtime.engine import Engine

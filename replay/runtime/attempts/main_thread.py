@@ -9,7 +9,7 @@ from replay.model import Record
 from replay.recovery import MainLogUsedUp
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
 
 
 class MainThread:

@@ -10,10 +10,10 @@ from replay.log.deltas import DeltaEntry
 from replay.model import WORLD, ChannelId, TaskId, channel_id
 from replay.recovery import Copy, DeterminantsReturned, Logs, RequestDeterminants
 from replay.recovery.answers import Result
-from replay.runtime.transactions import Ledger
+from replay.runtime.outside.transactions import Ledger
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
     from replay.runtime.engine import Engine
 
 _QUESTION_BYTES = 64

@@ -14,17 +14,17 @@ from typing import Any
 from replay.errors import InvariantError, check
 from replay.log.determinants import BufferBuilt, Determinant, IgnoreCheckpoint, Order, SourceCheckpoint, TimerTrigger
 from replay.model import MAIN, Graph, Record, TaskId, Thread, thread_of_output
-from replay.runtime.barriers import Alignment, Snapshots, State
-from replay.runtime.drivers import BodyObserver, Driver
-from replay.runtime.event_time import EventTime, SourceTime
-from replay.runtime.gate import InputGate
+from replay.runtime.body.barriers import Alignment, Snapshots, State
+from replay.runtime.body.drivers import BodyObserver, Driver
+from replay.runtime.body.event_time import EventTime, SourceTime
+from replay.runtime.body.gate import InputGate
+from replay.runtime.body.output import Cut, OutputWriter
+from replay.runtime.body.partition import partitions
+from replay.runtime.body.records import RecordReader, record_bytes
+from replay.runtime.body.services import TaskServices
+from replay.runtime.body.timers import CLOCK_CALLBACK, Timers
 from replay.runtime.operators import Lineage, Operator, Timer
 from replay.runtime.operators.base import PROCESSING
-from replay.runtime.output import Cut, OutputWriter
-from replay.runtime.partition import partitions
-from replay.runtime.records import RecordReader, record_bytes
-from replay.runtime.services import TaskServices
-from replay.runtime.timers import CLOCK_CALLBACK, Timers
 from replay.services import Choices, Cursor, Wall
 
 Append = Callable[[Thread, Determinant, int], object]

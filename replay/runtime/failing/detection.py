@@ -10,7 +10,7 @@ from replay.model import TaskId
 from replay.runtime.costs import HEARTBEAT_BYTES
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
     from replay.runtime.engine import Engine
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from replay.model import TaskId
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
     from replay.runtime.engine import Engine
 
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from replay.errors import check
 from replay.model import TaskId
-from replay.runtime.hosts import Hosts, Seat
-from replay.runtime.standbys import Standbys
+from replay.runtime.failing.hosts import Hosts, Seat
+from replay.runtime.failing.standbys import Standbys
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
 
 
 class Placement:

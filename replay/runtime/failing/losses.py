@@ -17,7 +17,7 @@ from replay.log.deltas import DeltaEntry
 from replay.model import TaskId
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
     from replay.runtime.engine import Engine
 
 

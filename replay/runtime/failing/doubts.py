@@ -8,7 +8,7 @@ from replay.model import ChannelId
 from replay.recovery import ChannelLost, DeterminantsReturned, Event
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
 
 CAUSE = "whoever answered its recovery failed, and a task above it needs what only they held"
 

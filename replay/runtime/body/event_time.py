@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from replay.runtime.body.timers import EVENT_QUEUE
+from replay.runtime.body.watermarks import IDLE, IDLE_CALLBACK, InputWatermarks, SourceWatermarks, watermark_event
 from replay.runtime.operators import Clock, Timer
-from replay.runtime.timers import EVENT_QUEUE
-from replay.runtime.watermarks import IDLE, IDLE_CALLBACK, InputWatermarks, SourceWatermarks, watermark_event
 
 if TYPE_CHECKING:
-    from replay.runtime.task import TaskBody
+    from replay.runtime.body.task import TaskBody
 
 
 class EventTime:

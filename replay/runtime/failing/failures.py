@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from replay.causality.life import SUSPECTED
 from replay.model import TaskId
 from replay.recovery import RecoveryStarted, RestoreStarted, StateRestored
-from replay.runtime.detection import Detection
-from replay.runtime.hosts import Hosts, Seat
-from replay.runtime.kills import KillHost, Kills
-from replay.runtime.phases import Pace, Phases
-from replay.runtime.placement import Placement
-from replay.runtime.standbys import Standby, Standbys
-from replay.runtime.suspicion import Suspicions
+from replay.runtime.failing.detection import Detection
+from replay.runtime.failing.hosts import Hosts, Seat
+from replay.runtime.failing.kills import KillHost, Kills
+from replay.runtime.failing.phases import Pace, Phases
+from replay.runtime.failing.placement import Placement
+from replay.runtime.failing.standbys import Standby, Standbys
+from replay.runtime.failing.suspicion import Suspicions
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
     from replay.runtime.engine import Engine, Run
 
 KILLED = "killed"

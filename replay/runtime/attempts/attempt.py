@@ -19,23 +19,23 @@ from replay.recovery import (
     State,
 )
 from replay.recovery.effects import Effect
-from replay.runtime.doubts import Doubts
-from replay.runtime.effects import perform
-from replay.runtime.gate import Arrival, arrival
-from replay.runtime.in_flight import InFlight
-from replay.runtime.main_thread import MainThread
+from replay.runtime.attempts.effects import perform
+from replay.runtime.attempts.in_flight import InFlight
+from replay.runtime.attempts.main_thread import MainThread
+from replay.runtime.attempts.output_thread import OutputThread
+from replay.runtime.attempts.stable_log import StableLog
+from replay.runtime.attempts.timer_thread import TimerThread
+from replay.runtime.body.gate import Arrival, arrival
+from replay.runtime.body.output import Cut
+from replay.runtime.body.task import TaskBody
+from replay.runtime.failing.doubts import Doubts
 from replay.runtime.network import Connection
-from replay.runtime.output import Cut
-from replay.runtime.output_thread import OutputThread
 from replay.runtime.scheduler import Action
 from replay.runtime.sinks import new_sink
-from replay.runtime.stable_log import StableLog
-from replay.runtime.task import TaskBody
-from replay.runtime.timer_thread import TimerThread
 
 if TYPE_CHECKING:
     from replay.runtime.engine import Engine
-    from replay.runtime.hosts import Seat
+    from replay.runtime.failing.hosts import Seat
 
 
 class _Received:

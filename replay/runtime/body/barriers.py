@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from replay.runtime.gate import InputGate
+from replay.runtime.body.gate import InputGate
 
 State = dict[str, Any]
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from replay.log.determinants import Determinant
 from replay.model import Record
-from replay.runtime.barriers import State
+from replay.runtime.body.barriers import State
 from replay.runtime.operators import Timer
 
 

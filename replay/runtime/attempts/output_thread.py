@@ -12,14 +12,14 @@ from replay.log.deltas import encode_deltas
 from replay.log.determinants import BufferBuilt
 from replay.model import ChannelId
 from replay.recovery import Copy, OutputRebuilt
-from replay.runtime.in_flight import InFlightReplay
+from replay.runtime.attempts.in_flight import InFlightReplay
+from replay.runtime.body.output import Cut
+from replay.runtime.body.records import RecordEdges
 from replay.runtime.network import Connection
-from replay.runtime.output import Cut
-from replay.runtime.records import RecordEdges
 from replay.services import Divergence
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
 
 
 class OutputThread:

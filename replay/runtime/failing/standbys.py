@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from replay.model import TaskId
-from replay.runtime.hosts import Seat
+from replay.runtime.failing.hosts import Seat
 
 if TYPE_CHECKING:
     from replay.runtime.engine import Engine

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from replay.bundle.frames import SendingFrame
 from replay.log.deltas import DeltaEntry, encode_deltas
 from replay.model import LogId, Thread
-from replay.runtime.world import world_channel
+from replay.runtime.outside.world import world_channel
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
 
 
 class StableLog:

@@ -10,12 +10,12 @@ from replay.errors import PoolExhausted
 from replay.log.in_flight import InFlightLog, Kept, Replay
 from replay.log.spill_policies import SPILL_POLICIES
 from replay.model import ChannelId
-from replay.runtime.disk import Disk
-from replay.runtime.output import Cut
+from replay.runtime.attempts.disk import Disk
+from replay.runtime.body.output import Cut
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
-    from replay.runtime.output_thread import OutputThread
+    from replay.runtime.attempts.attempt import Attempt
+    from replay.runtime.attempts.output_thread import OutputThread
 
 
 class InFlight:

@@ -22,7 +22,7 @@ from replay.recovery import (
 from replay.recovery.effects import Effect
 
 if TYPE_CHECKING:
-    from replay.runtime.attempt import Attempt
+    from replay.runtime.attempts.attempt import Attempt
 
 _QUESTION_BYTES = 64
 

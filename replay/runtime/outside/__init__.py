@@ -1,0 +1,1 @@
+"""What is outside of a job: partitions to read, services to call, and the world that takes its outputs."""
