@@ -11,8 +11,10 @@ from replay.errors import ReplayError
 from replay.jobs.graphs import manifest_of
 from replay.model import Edge, Job, Manifest, Protocol, Vertex
 from replay.runtime.attempts.memory import Memory
+from replay.runtime.checkpoint_policy import CheckpointPolicy
 from replay.runtime.costs import Costs
-from replay.simulation.schedule import Aim, Schedule
+from replay.simulation.schedule import Aim, Schedule, Suspected
+from replay.simulation.site import Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Plan:
     jitter: float
     schedule: Schedule = field(default_factory=Schedule)
     memory: Memory = field(default_factory=Memory)
+    site: Site = field(default_factory=Site)
+    checkpoints: CheckpointPolicy = field(default_factory=CheckpointPolicy)
 
     @property
     def memory_of_tasks(self) -> Memory:
@@ -47,13 +51,18 @@ class Plan:
         """The plan in a few words."""
         sizes = {vertex.id: vertex.parallelism for vertex in self.vertices}
         edges = " ".join(f"{e.source}({sizes[e.source]})-{e.ship}->{e.target}({sizes[e.target]})" for e in self.edges)
-        usual = Protocol("clonos")
-        settings = ", ".join(
-            f"{one.name} {'full' if value is None else value}"
-            for one in fields(self.protocol)
-            if (value := getattr(self.protocol, one.name)) != getattr(usual, one.name)
-        )
-        return f"{self.job} of {self.events} records: {edges}; {settings}; {self.schedule}"
+        settings = _unusual(self.protocol, Protocol("clonos"))
+        surroundings = _unusual(self.site, Site()) + _unusual(self.checkpoints, CheckpointPolicy())
+        return f"{self.job} of {self.events} records: {edges}; {', '.join(settings + surroundings)}; {self.schedule}"
+
+
+def _unusual(chosen: Any, usual: Any) -> list[str]:
+    """The fields that are not as usual, in words."""
+    return [
+        f"{one.name} {'full' if value is None else value}"
+        for one in fields(chosen)
+        if (value := getattr(chosen, one.name)) != getattr(usual, one.name)
+    ]
 
 
 def plain(plan: Plan) -> dict[str, Any]:
@@ -115,10 +124,13 @@ def _plan(made: Mapping[str, Any]) -> Plan:
             "protocol": Protocol(**made["protocol"]),
             "costs": Costs(**made["costs"]),
             "memory": Memory(**made["memory"]),
+            "site": Site(**made["site"]),
+            "checkpoints": CheckpointPolicy(**made["checkpoints"]),
             "schedule": Schedule(
                 blows=tuple(tuple((task, at_ms) for task, at_ms in blow) for blow in schedule["blows"]),
                 kills_in=tuple((task, state) for task, state in schedule["kills_in"]),
                 aims=tuple(Aim(**one) for one in schedule["aims"]),
+                suspicions=tuple(Suspected(**one) for one in schedule["suspicions"]),
             ),
         }
     )

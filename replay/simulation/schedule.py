@@ -10,6 +10,7 @@ from typing import Any
 from replay.model import WORLD, Graph, Manifest, TaskId
 from replay.recovery import STATE_NAMES
 from replay.runtime.engine import Engine
+from replay.runtime.failing.kills import Blow, Kill, KillHost
 
 VICTIMS = ("self", "upstream", "downstream", "any")
 MOMENTS: tuple[str, ...] = (
@@ -70,21 +71,32 @@ class Aim:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspected:
+    """A task whose heartbeats are held up from a time on, for so long; None: long enough to be missed."""
+
+    task: str
+    at_ms: float
+    duration_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
-    """Blows of kills that belong together, kills in a recovery state, and aims."""
+    """Blows of kills that belong together, of tasks or of hosts; kills in a recovery state, aims, and suspicions."""
 
     blows: tuple[tuple[tuple[str, float], ...], ...] = ()
     kills_in: tuple[tuple[str, str], ...] = ()
     aims: tuple[Aim, ...] = ()
+    suspicions: tuple[Suspected, ...] = ()
 
     @property
     def size(self) -> int:
         """How many strikes there are."""
-        return sum(map(len, self.blows)) + len(self.kills_in) + len(self.aims)
+        return sum(map(len, self.blows)) + len(self.kills_in) + len(self.aims) + len(self.suspicions)
 
     def smaller(self) -> Sequence[Schedule]:
         """Every schedule with one strike less."""
         found = [replace(self, kills_in=_without(self.kills_in, i)) for i in range(len(self.kills_in))]
+        found += [replace(self, suspicions=_without(self.suspicions, i)) for i in range(len(self.suspicions))]
         found += [replace(self, aims=_without(self.aims, i)) for i in range(len(self.aims))]
         for i, blow in enumerate(self.blows):
             for j in range(len(blow)):
@@ -94,10 +106,22 @@ class Schedule:
         return found
 
     def within(self, tasks: Sequence[str]) -> Schedule:
-        """Without what strikes a task that is not among these."""
-        blows = (tuple(one for one in blow if one[0] in tasks) for blow in self.blows)
+        """Without what strikes a task that is not among these; hosts stay."""
+        blows = (tuple(one for one in blow if one[0] in tasks or is_host(one[0])) for blow in self.blows)
         kills_in = tuple(one for one in self.kills_in if one[0] in tasks)
-        return replace(self, blows=tuple(blow for blow in blows if blow), kills_in=kills_in)
+        suspicions = tuple(one for one in self.suspicions if one.task in tasks)
+        return replace(self, blows=tuple(blow for blow in blows if blow), kills_in=kills_in, suspicions=suspicions)
+
+    def blow(self, i: int) -> Blow:
+        """One of the blows, as a run is given it."""
+        return Blow(
+            tuple(KillHost(name, at) if is_host(name) else Kill(TaskId(name), at) for name, at in self.blows[i])
+        )
+
+
+def is_host(name: str) -> bool:
+    """Whether a blow strikes a host, and not a task, whose name has a point."""
+    return "." not in name
 
 
 def _without(items: tuple[Any, ...], i: int) -> tuple[Any, ...]:

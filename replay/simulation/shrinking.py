@@ -7,8 +7,10 @@ from dataclasses import fields, replace
 
 from replay.model import Protocol
 from replay.runtime.attempts.memory import Memory
+from replay.runtime.checkpoint_policy import CheckpointPolicy
 from replay.runtime.costs import Costs
 from replay.simulation.plan import Plan
+from replay.simulation.site import Site
 
 _CALM = Protocol("clonos", standby=1, buffer_bytes=1000)
 
@@ -22,6 +24,7 @@ def smaller(plan: Plan) -> Iterator[Plan]:
     yield from _calmer_settings(plan)
     if plan.memory != Memory():
         yield replace(plan, memory=Memory())
+    yield from _usual_surroundings(plan)
     yield from _usual_costs(plan)
 
 
@@ -49,6 +52,17 @@ def _calmer_settings(plan: Plan) -> Iterator[Plan]:
         calm = getattr(_CALM, one.name)
         if one.name not in ("name", "checkpoint_interval_ms") and getattr(plan.protocol, one.name) != calm:
             yield replace(plan, protocol=replace(plan.protocol, **{one.name: calm}))
+
+
+def _usual_surroundings(plan: Plan) -> Iterator[Plan]:
+    for site in (Site(), replace(plan.site, slots=None), replace(plan.site, local_copies=False)):
+        if site != plan.site:
+            yield replace(plan, site=site)
+    usual = CheckpointPolicy()
+    for one in fields(CheckpointPolicy):
+        if getattr(plan.checkpoints, one.name) != getattr(usual, one.name):
+            policy = replace(plan.checkpoints, **{one.name: getattr(usual, one.name)})
+            yield replace(plan, checkpoints=policy)
 
 
 def _usual_costs(plan: Plan) -> Iterator[Plan]:

@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from replay.errors import WrongSetting
 from replay.simulation.checks import violations
 from replay.simulation.plan import Plan
 from replay.simulation.shrinking import smaller
@@ -14,10 +15,11 @@ from replay.simulation.world import World, random_plan
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one world showed; no faults is good."""
+    """What one world showed; no faults is good. `refused`: its settings do not go together, so it showed nothing."""
 
     world: World
     faults: tuple[str, ...]
+    refused: bool = False
 
 
 def trial(seed: int) -> Verdict:
@@ -35,7 +37,8 @@ def trial_of(plan: Plan) -> Verdict:
     except Exception as fault:  # the edge: whatever a world raises is its verdict
         last = traceback.extract_tb(fault.__traceback__)[-1]
         where = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
-        return Verdict(world, (f"{type(fault).__name__} in {where}: {fault}",))
+        refused = isinstance(fault, WrongSetting) and (world.engine is None or not world.engine.scheduler.actions)
+        return Verdict(world, (f"{type(fault).__name__} in {where}: {fault}",), refused)
 
 
 def failing(seeds: Iterable[int]) -> Iterator[Verdict]:
@@ -54,7 +57,7 @@ def shrunk(verdict: Verdict, trials: int = 400) -> Verdict:
         for plan in smaller(verdict.world.plan):
             trials -= 1
             attempted = trial_of(plan)
-            if attempted.faults:
+            if attempted.faults and not attempted.refused:
                 found = attempted
                 break
             if not trials:

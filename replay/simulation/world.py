@@ -12,7 +12,8 @@ from replay.protocols import PROTOCOLS
 from replay.recovery import Logs
 from replay.runtime.attempts.attempt import Attempt
 from replay.runtime.engine import Engine, Run
-from replay.runtime.failing.kills import Blow, Kill, KillIn
+from replay.runtime.failing.kills import KillIn
+from replay.runtime.failing.suspicion import Suspicion
 from replay.runtime.recorder import MemoryMembers
 from replay.simulation.plan import Plan, changes
 from replay.simulation.recording import Recording
@@ -107,8 +108,13 @@ class World:
             costs=plan.costs,
             memory=plan.memory_of_tasks,
             jitter=plan.jitter,
-            blows=[Blow(tuple(Kill(TaskId(task), at) for task, at in blow)) for blow in schedule.blows],
+            blows=[schedule.blow(i) for i in range(len(schedule.blows))],
             kills_in=[KillIn(TaskId(task), state) for task, state in schedule.kills_in],
+            suspicions=[Suspicion(TaskId(one.task), one.at_ms, one.duration_ms) for one in schedule.suspicions],
+            checkpoints=plan.checkpoints,
+            hosts=plan.site.hosts,
+            slots=plan.site.slots,
+            local_copies=plan.site.local_copies,
         )
         self.engine = Engine(run, self.members)
         self.engine.on_returned = self._watch

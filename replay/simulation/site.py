@@ -1,0 +1,28 @@
+"""Where a world's tasks run: hosts and their slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from replay.model import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """As a run is given them: None is as many as are needed. `local_copies`: hosts keep snapshots of their tasks."""
+
+    hosts: int | None = None
+    slots: int | None = None
+    local_copies: bool = False
+
+
+def random_site(draw: Random, manifest: Manifest) -> Site:
+    """Without bounds in some worlds, and so narrow in others that tasks have to wait for one another."""
+    tasks = len(manifest.tasks)
+    hosts = draw.choice((None, 2, 3, 4, 6))
+    if hosts is None:
+        return Site(local_copies=draw.random() < 0.3)
+    full = -(-tasks // hosts)
+    slots = draw.choice((None, full, full + draw.choice((1, 2, full))))
+    return Site(hosts, slots, draw.random() < 0.3)
