@@ -24,6 +24,7 @@ class Unlogged(Clonos):
     """Keeps nothing for a recovery: what logging is compared with."""
 
     in_flight = False
+    standbys = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,9 @@ class OutputThread:
         self._due_us: int | None = None
         self._at_once = False
         self._token = 0
-        # Only where a receiver may come in midway does anybody need to know where records end.
-        self._edges = None if attempt.engine.in_flight else RecordEdges()
+        # Only where a receiver may come in midway, and nothing is sent again, must anybody know where records end.
+        protocol = attempt.engine.protocol
+        self._edges = RecordEdges() if protocol.standbys and not protocol.in_flight else None
 
     # --- when it acts ---
 
@@ -266,8 +267,9 @@ class OutputThread:
         if self.connection is None:
             return  # it went away since; its next attempt will ask itself
         attempt = self.attempt
-        if self._edges is not None:
-            self._skip_to_next_record(self._edges)
+        if not attempt.engine.in_flight:
+            if self._edges is not None:
+                self._skip_to_next_record(self._edges)
             self._serving = True
             self.wake()
             return
