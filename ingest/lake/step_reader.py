@@ -58,6 +58,11 @@ class StepReader:
         """How many steps can be read now; they count from 0."""
         return self._folder.steps
 
+    @property
+    def version(self) -> int:
+        """Which `STEPS_VERSION` wrote them."""
+        return self._folder.version
+
     def rows(self, sql: str, params: Params | None = None, *, timeout_s: float = LIMITS.timeout_s) -> list[Row]:
         """One query over `steps`, `causes`, `state_changes`, `buffers`, `effects`, `state_by_key`; values are bound."""
         return self._folder.asked(lambda open_: fetch_rows(open_, sql, params, timeout_s))
@@ -172,6 +177,7 @@ class _Folder:
         self.folder = folder
         self.steps = 0
         self.complete = False
+        self.version = 0
         self._lock = threading.Lock()
         self._identity: Identity | None = None
         self._connection = connect(folder, LIMITS)
@@ -191,6 +197,7 @@ class _Folder:
             for name, table in (TABLES | _ONLY_THEN).items():
                 self._connection.execute(f"CREATE OR REPLACE VIEW {name} AS {self._select(table, document['files'])}")
             self.steps, self.complete, self._identity = document["steps"], document["complete"], identity
+            self.version = document["steps_version"]
 
     def asked(self, ask: Any) -> Any:
         """Asks again if files were compacted away between looking at the manifest and reading them."""

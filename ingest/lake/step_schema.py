@@ -8,7 +8,8 @@ from ingest.lake.schema import Table, table
 
 _I64, _I32, _TEXT, _BOOL = pa.int64(), pa.int32(), pa.string(), pa.bool_()
 
-STEPS_VERSION = 1
+STEPS_VERSION = 2
+"""Raised whenever a table changes. Steps of version 1 have no `taken`; a search that needs it says so."""
 
 STEPS = table(
     "steps",
@@ -47,7 +48,10 @@ BUFFERS = table(
     },
     counting="step",
 )
-STEP_TABLES: dict[str, Table] = {one.name: one for one in (STEPS, CAUSES, STATE_CHANGES, BUFFERS)}
+TAKEN = table(
+    "taken", {"step": _I64, "task": _TEXT, "determinant": _TEXT, "value": _I64, "name": _TEXT}, counting="step"
+)
+STEP_TABLES: dict[str, Table] = {one.name: one for one in (STEPS, CAUSES, STATE_CHANGES, BUFFERS, TAKEN)}
 
 EFFECTS = Table("effects", CAUSES.schema)
 """`causes` sorted by (cause, step): what followed from a step."""

@@ -46,6 +46,7 @@ _FINAL: dict[Table, tuple[str, str]] = {
     STEP_TABLES["causes"]: ("causes", "SELECT * FROM {0}"),
     STEP_TABLES["state_changes"]: ("state_changes", "SELECT * FROM {0}"),
     STEP_TABLES["buffers"]: ("buffers", "SELECT * FROM {0}"),
+    STEP_TABLES["taken"]: ("taken", "SELECT * FROM {0}"),
     EFFECTS: ("causes", "SELECT * FROM {0} ORDER BY cause, step"),
     STATE_BY_KEY: ("state_changes", "SELECT * FROM {0} ORDER BY key, task, step"),
     STATE_KEYS: ("state_changes", "SELECT key, task, min(step) AS first_step FROM {0} GROUP BY ALL ORDER BY key, task"),
@@ -77,6 +78,9 @@ class ParquetStepSink:
 
     def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
         self._rows["state_changes"].append((step, task, key, before, after))
+
+    def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
+        self._rows["taken"].append((step, task, determinant, value, name))
 
     def buffer(
         self,

@@ -23,7 +23,7 @@ def walk_log(logs: Logs, shape: Task, lineage: Lineage, steps: StepWriter, bring
                 upstream = ""
                 if isinstance(determinant, Order) and determinant.channel < len(shape.inputs):
                     upstream = f" ({shape.inputs[determinant.channel].partition('>')[0]})"
-                steps.write(
+                step = steps.write(
                     "fire-async" if is_async(determinant) else "take-determinant",
                     f"The log says that {said(determinant)}{upstream}: determinant {number:,} of epoch {epoch}. It is "
                     f"read, not executed.",
@@ -37,3 +37,4 @@ def walk_log(logs: Logs, shape: Task, lineage: Lineage, steps: StepWriter, bring
                     log_offset=offset,
                     size=length,
                 )
+                steps.took(step, determinant)

@@ -64,6 +64,9 @@ class StepSink(Protocol):
     def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
         """A row of `state_changes`; the values are JSON, None where there is none."""
 
+    def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
+        """A row of `taken`: what the determinant that a step takes from the log says."""
+
     def buffer(
         self,
         step: int,
@@ -90,6 +93,9 @@ class NoSteps:
         """Dropped."""
 
     def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
+        """Dropped."""
+
+    def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
         """Dropped."""
 
     def buffer(

@@ -17,7 +17,7 @@ from replay.debugger.state_keys import changes, flat
 from replay.debugger.steps import StepWriter
 from replay.debugger.words import bytes_of, counted, said
 from replay.log.codec import encode
-from replay.log.determinants import Determinant, Order, TimerTrigger, is_async
+from replay.log.determinants import BufferBuilt, Determinant, Order, TimerTrigger, is_async
 from replay.model import MAIN, ChannelId, Record, Task, json_bytes, thread_of_output
 from replay.runtime.body.output import Cut
 from replay.runtime.body.timers import CLOCK_CALLBACK
@@ -238,6 +238,7 @@ class Stepping:
             log_offset=offset,
             size=len(encode(determinant)),
         )
+        self.steps.took(step, determinant)
         if isinstance(determinant, TimerTrigger):
             self._begin(step)
             self._element = step
@@ -308,7 +309,7 @@ class Stepping:
         if named is not None:
             cause = self.lineage.cause(thread, named.epoch, named.seq, named.offset)
             causes = (cause, *self.bringers.cause(self.shape.id, thread, named.epoch, named.offset))
-            self.steps.write(
+            taken = self.steps.write(
                 "take-determinant",
                 f"The log of {thread} says that buffer {cut.seq} of {channel} has {bytes_of(named.buffer_bytes)}.",
                 actor=thread,
@@ -319,6 +320,7 @@ class Stepping:
                 buffer=cut.seq,
                 size=5,
             )
+            self.steps.took(taken, BufferBuilt(named.buffer_bytes))
         what = "an event" if cut.is_event else "records"
         self.steps.write(
             "cut-buffer",

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from replay.debugger.outcome import Cancelled
 from replay.debugger.ports import StepRow, StepSink
+from replay.debugger.taken import facts_of
+from replay.log.determinants import Determinant
 from replay.model import MAIN
 
 Progress = Callable[[str, int, int | None, str], None]
@@ -77,6 +79,10 @@ class StepWriter:
     def changed(self, step: int, key: str, before: str | None, after: str | None) -> None:
         """A key of the task's state changed at that step."""
         self.sink.state_change(step, self.task, key, before, after)
+
+    def took(self, step: int, determinant: Determinant) -> None:
+        """The determinant that this step took from the log."""
+        self.sink.taken(step, self.task, determinant.kind, *facts_of(determinant))
 
     def caused_by(self, *kinds: str) -> tuple[str, ...]:
         """The last step of each of these kinds, as causes."""

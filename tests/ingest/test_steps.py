@@ -27,6 +27,7 @@ class Written:
         self.causes: list[tuple[int, str]] = []
         self.changes: list[tuple[int, str, str, str | None, str | None]] = []
         self.buffers: list[tuple[int, str, str, int, int, bool | None, bool | None]] = []
+        self.taken: list[tuple[int, str, str, int, str | None]] = []
         self.state: dict[tuple[str, str], str] = {}
 
     def write(self, first: int, end: int) -> None:
@@ -40,6 +41,10 @@ class Written:
                 row = (n, "map-1.0", "map-1.0>sink.0", n // 10, 300, self.rng.choice((True, False, None)), True)
                 self.buffers.append(row)
                 self.sink.buffer(*row)
+            if n % 7 == 0:
+                taken = (n, "map-1.0", "timestamp" if n % 2 else "order", n % 5, "idle" if n % 3 else None)
+                self.taken.append(taken)
+                self.sink.taken(*taken)
 
     def _cause(self, n: int, cause: str) -> None:
         self.causes.append((n, cause))
@@ -125,6 +130,12 @@ def test_the_ledger_of_buffers_up_to_a_step(replay: tuple[Written, StepReader]):
     assert found == [row for row in reversed(written.buffers) if row[0] <= 345]
     assert reader.buffers(345, channel="nobody>nowhere") == []
     assert len(reader.buffers(599, limit=3)) == 3
+
+
+def test_what_was_taken_from_the_log(replay: tuple[Written, StepReader]):
+    written, reader = replay
+    assert reader.version == 2
+    assert reader.rows("SELECT * FROM taken ORDER BY step") == written.taken
 
 
 def test_a_reader_follows_a_replay_that_goes_on(tmp_path: Path):

@@ -43,6 +43,21 @@ def test_every_step_has_a_known_kind_a_place_and_one_sentence(kept: Kept) -> Non
     assert [row.step for row in kept.rows] == list(range(len(kept.rows)))
 
 
+def test_every_determinant_taken_is_told_in_fields_too(kept: Kept) -> None:
+    bundle = bundle_of(one_failure())
+    named = {step: CAUSE.fullmatch(cause) for step, cause in kept.causes if cause.startswith("det:")}
+    takes = [row.step for row in kept.rows if row.kind in ("take-determinant", "fire-async")]
+    assert [row[0] for row in kept.determinants] == takes
+    for step, task, kind, value, name in kept.determinants:
+        found = named[step]
+        assert found is not None and (task, name) == (found["task"], None)
+        log = list(bundle.determinants(task, int(found["attempt"]), found["thread"], int(found["epoch"])))
+        _, _, determinant = log[int(found["seq"])]
+        assert kind == determinant.kind
+        fields = {"order": "channel", "timestamp": "value", "rng": "value", "buffer-built": "buffer_bytes"}
+        assert value == getattr(determinant, fields[kind])
+
+
 def test_causes_lead_back_to_the_recording(kept: Kept) -> None:
     bundle = bundle_of(one_failure())
     events = {event["n"]: event for event in bundle.events()}

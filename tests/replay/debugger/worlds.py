@@ -77,6 +77,7 @@ class Kept:
         self.causes: list[tuple[int, str]] = []
         self.changes: list[tuple[int, str, str, str | None, str | None]] = []
         self.buffers: list[tuple[Any, ...]] = []
+        self.determinants: list[tuple[int, str, str, int | None, str | None]] = []
         self.flushes = 0
 
     def step(self, row: StepRow) -> None:
@@ -93,6 +94,10 @@ class Kept:
 
     def buffer(self, step: int, *fields: Any) -> None:
         self.buffers.append((step, *fields))
+
+    def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
+        assert self.rows[step].kind in ("take-determinant", "fire-async")
+        self.determinants.append((step, task, determinant, value, name))
 
     def flush(self) -> None:
         self.flushes += 1
