@@ -13,8 +13,9 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from dashboard.jobs import OverQuota, Refused, StoreFull
 from dashboard.problems import Problem, not_found
-from ingest.lake.errors import NotPublished, QueryTooLarge, QueryTooLong, UnknownTable
+from ingest.lake.errors import NotPublished, NotWritten, QueryTooLarge, QueryTooLong, UnknownTable
 from ingest.launch import IngestError
+from replay.debugger.searching.conditions import WrongSearch
 from replay.errors import ReplayError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -42,6 +43,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(413, str(error), code="over-quota", detail=error.detail)
         case StoreFull():
             return Problem(507, str(error))
+        case WrongSearch():
+            return wrong_search(error)
         case ReplayError():
             cause = fault_of_the_disk(error)
             return bad_bundle(error) if cause is None else problem_of(cause)
@@ -67,6 +70,12 @@ def bad_bundle(error: ReplayError) -> Problem:
     return Problem(422, str(error), code="bad-bundle", detail=detail)
 
 
+def wrong_search(error: WrongSearch) -> Problem:
+    """The sentence names the column; programs that mark it find it beside."""
+    detail = {"column": error.column, "why": error.why, "remedy": error.remedy}
+    return Problem(422, str(error), code="bad-condition", detail=detail)
+
+
 def named_as_sent(error: ReplayError, landed: Path, name: str) -> ReplayError:
     """The same error, speaking of the bundle by its sender's name and not by that of the file in which it landed."""
     if error.path in (str(landed), landed.name):
@@ -78,6 +87,8 @@ def _of_lake(error: IngestError) -> Problem:
     match error:
         case NotPublished():
             return Problem(409, str(error), code="not-ready")
+        case NotWritten():
+            return Problem(409, f"{error}.", code="not-written")
         case UnknownTable():
             return Problem(404, str(error), code="unknown-table")
         case QueryTooLong() | QueryTooLarge():

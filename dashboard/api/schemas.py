@@ -170,3 +170,14 @@ class Effects(Schema):
 
 class Found(Schema):
     step: Step | None
+
+
+class HitsLine(Schema):
+    """A line of the answer: `bins` while hits are found; the last one has the other members, or `error`."""
+
+    bins: list[list[int]] | None = Field(None, description="[bin, hits, first step, last step] each; may come again")
+    hits: int | None = Field(None, description="how many in all")
+    steps: int | None = Field(None, description="among how many")
+    bin_count: int | None = None
+    complete: bool | None = Field(None, description="whether no more steps will follow")
+    error: ErrorBody | None = None

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
 from ninja import P, QueryEx, Router
 
 from dashboard.api.auth import caller
 from dashboard.api.presenting import visible_replay
-from dashboard.api.schemas import Effects, Error, Found, StatePage, StepPage, Why
+from dashboard.api.schemas import Effects, Error, Found, HitsLine, StatePage, StepPage, Why
+from dashboard.api.streams import streamed
 from dashboard.models import Replay
 from dashboard.problems import Problem
-from dashboard.queries import effects, find, state, steps, why
+from dashboard.queries import effects, find, hits, state, steps, why
+from replay.debugger.searching.structured import MOST_TEXT, read
 
 router = Router(tags=["steps"])
 MOST_STEPS = 1000
@@ -76,20 +78,41 @@ def read_effects(request: HttpRequest, replay_id: str, step: QueryEx[int, P(ge=0
         return {"step": step, **effects.of(written, step)}
 
 
+Searched = P(
+    min_length=1,
+    max_length=MOST_TEXT,
+    description="a search, see docs/search.md: `kind = deliver-record and epoch >= 3`; or the same as JSON",
+)
+
+
 @router.get("/replays/{replay_id}/find", response={200: Found, **READ})
 def find_step(
     request: HttpRequest,
     replay_id: str,
     after: QueryEx[int | None, P(ge=-1, le=LAST_STEP)] = None,
     before: QueryEx[int | None, P(ge=0, le=LAST_STEP)] = None,
-    where: QueryEx[str, P(description='JSON, such as {"kind": "deliver-record", "epoch": {"ge": 3}}')] = "{}",
+    where: QueryEx[str, Searched] = "{}",
 ) -> dict[str, Any]:
-    """The next step after one, or the last before one, that meets a condition. Null where none does."""
+    """The next step after one, or the last before one, at which a search hits. Null where none does."""
     if (after is None) == (before is None):
         raise Problem(422, "Say after which step to look, or before which: one of the two.")
     replay = _visible(request, replay_id)
     with steps.reading(replay) as written:
         return {"step": find.nearest(written, after=after, before=before, where=where)}
+
+
+@router.get("/replays/{replay_id}/hits", response={200: HitsLine, **READ})
+def find_all(
+    request: HttpRequest,
+    replay_id: str,
+    where: QueryEx[str, Searched],
+    bins: QueryEx[int, P(ge=1, le=hits.MOST_BINS)] = 720,
+) -> StreamingHttpResponse:
+    """All hits, by place, as they are found: one JSON object a line, the last with how many there are."""
+    replay = _visible(request, replay_id)
+    search = read(where)
+    with steps.reading(replay) as written:
+        return streamed(hits.all_hits(written, search, bins))
 
 
 def _visible(request: HttpRequest, replay_id: str) -> Replay:

@@ -17,3 +17,7 @@ class QueryTooLong(IngestError):
 
 class QueryTooLarge(IngestError):
     """A query needed more memory than its limit."""
+
+
+class NotWritten(IngestError):
+    """A search needs what the steps of an older version do not hold."""

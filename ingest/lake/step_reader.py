@@ -6,13 +6,15 @@ import json
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from ingest.lake.engine import Limits, Params, Row, connect, fetch_columns, fetch_rows, parquet
+from ingest.lake.engine import Limits, Params, Row, connect, deadline, fetch_columns, fetch_rows, parquet
 from ingest.lake.errors import NotPublished
 from ingest.lake.schema import Table, empty_source
 from ingest.lake.step_schema import EFFECTS, STATE_BY_KEY, STATE_KEYS, STEP_TABLES
@@ -66,6 +68,15 @@ class StepReader:
     def rows(self, sql: str, params: Params | None = None, *, timeout_s: float = LIMITS.timeout_s) -> list[Row]:
         """One query over `steps`, `causes`, `state_changes`, `buffers`, `effects`, `state_by_key`; values are bound."""
         return self._folder.asked(lambda open_: fetch_rows(open_, sql, params, timeout_s))
+
+    @contextmanager
+    def session(self) -> Iterator[StepSession]:
+        """A place for queries that build on one another: what one keeps in a table of its own, the next may read."""
+        session = StepSession(self._folder)
+        try:
+            yield session
+        finally:
+            session.close()
 
     def columns_and_rows(self, sql: str, params: Params | None = None) -> tuple[list[str], list[Row]]:
         return self._folder.asked(lambda open_: fetch_columns(open_, sql, params, LIMITS.timeout_s))
@@ -199,6 +210,14 @@ class _Folder:
             self.steps, self.complete, self._identity = document["steps"], document["complete"], identity
             self.version = document["steps_version"]
 
+    @property
+    def identity(self) -> Identity | None:
+        """Another one whenever other files hold the steps."""
+        return self._identity
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        return self._connection.cursor()
+
     def asked(self, ask: Any) -> Any:
         """Asks again if files were compacted away between looking at the manifest and reading them."""
         try:
@@ -217,6 +236,31 @@ class _Folder:
         if not paths:
             return f"SELECT * FROM {empty_source(table)}"
         return f"SELECT * FROM {parquet(self.folder / path for path in paths)}"
+
+
+class StepSession:
+    """A cursor of its own over the steps as they are now; `renew` follows them when their files were compacted away."""
+
+    def __init__(self, folder: _Folder) -> None:
+        self._folder = folder
+        self._identity = folder.identity
+        self._cursor = folder.cursor()
+
+    def rows(self, sql: str, params: Params | None = None) -> list[Row]:
+        with deadline(self._cursor, LIMITS.timeout_s):
+            return self._cursor.execute(sql, params or None).fetchall()
+
+    def renew(self) -> bool:
+        """Begins anew on what is written now, without any table kept; False where nothing is new."""
+        self._folder.refresh()
+        if self._folder.identity == self._identity:
+            return False
+        self._cursor.close()
+        self._identity, self._cursor = self._folder.identity, self._folder.cursor()
+        return True
+
+    def close(self) -> None:
+        self._cursor.close()
 
 
 _lock = threading.Lock()

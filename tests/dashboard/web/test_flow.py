@@ -173,6 +173,23 @@ def test_a_step_is_found(client: httpx.Client, replay: dict[str, Any]) -> None:
     assert client.get(f"/api/v1/replays/{replay['id']}/find").status_code == 422
 
 
+def test_all_hits_are_told_line_by_line(client: httpx.Client, replay: dict[str, Any]) -> None:
+    address = f"/api/v1/replays/{replay['id']}"
+    sentence = "determinant = buffer-built preceded by kind = write-record"
+    answer = client.get(f"{address}/hits", params={"where": sentence, "bins": 50})
+    assert answer.status_code == 200 and answer.headers["Content-Type"] == "application/x-ndjson"
+    *pieces, end = (json.loads(line) for line in answer.text.splitlines())
+    rows = [row for page in range(0, replay["steps"], 1000)
+            for row in client.get(f"{address}/steps", params={"from": page}).json()["steps"]]  # fmt: skip
+    first = next(row["step"] for row in rows if row["kind"] == "write-record")
+    takes = [row for row in rows if row["kind"] == "take-determinant" and row["actor"].startswith("out-")]
+    wanted = [row["step"] for row in takes if row["step"] > first]
+    assert (end["hits"], end["steps"], end["complete"]) == (len(wanted), replay["steps"], True)
+    assert sum(one[1] for piece in pieces for one in piece["bins"]) == len(wanted) > 0
+    wrong = client.get(f"{address}/hits", params={"where": "knid = x"})
+    assert wrong.status_code == 422 and wrong.json()["error"]["detail"]["column"] == 1
+
+
 def test_what_cannot_be_replayed_is_said(client: httpx.Client, job: dict[str, Any]) -> None:
     for asked in ({}, {"failure": 7}, {"failure": 0, "attempt": 0}, {"attempt": 0}):
         answer = client.post(f"/api/v1/jobs/{job['id']}/replays", json=asked)

@@ -92,6 +92,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "api/v1/replays/<replay_id>/why"): Row(api(409), query="?step=0"),
     ("GET", "api/v1/replays/<replay_id>/effects"): Row(api(409), query="?step=0"),
     ("GET", "api/v1/replays/<replay_id>/find"): Row(api(409), query="?after=0"),
+    ("GET", "api/v1/replays/<replay_id>/hits"): Row(api(409), query="?where=sent"),
     ("POST", "api/v1/uploads"): Row(own(201), {"json": {"name": "x.zip", "size": 5}}),
     ("HEAD", "api/v1/uploads/<upload_id>"): Row(api(200, 404)),
     ("PATCH", "api/v1/uploads/<upload_id>"): Row(api(204, 404), PIECE),

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from dashboard.api.failures import problem_of
 from dashboard.api.schemas import Step
 from dashboard.problems import Problem
-from dashboard.queries import effects, find, state, steps, why
+from dashboard.queries import effects, find, hits, state, steps, why
 from dashboard.queries.lake import lake
 from ingest.lake.steps import ParquetStepSink, StepReader
 from replay.debugger.ports import StepRow
+from replay.debugger.searching.conditions import WrongSearch
+from replay.debugger.searching.language import parsed
 from tests.ingest.test_steps import Written
 
 COUNT = 400
@@ -141,13 +144,26 @@ def test_find_gives_the_nearest(made: tuple[Written, StepReader], where: dict[st
     ],
 )
 def test_a_condition_that_cannot_be_is_refused(made: tuple[Written, StepReader], where: str) -> None:
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(WrongSearch) as refused:
         find.nearest(made[1], after=0, before=None, where=where)
-    assert refused.value.status == 422 and refused.value.code == "bad-condition"
+    problem = problem_of(refused.value)
+    assert problem.status == 422 and problem.code == "bad-condition"
 
 
 def test_values_in_conditions_go_in_as_values(made: tuple[Written, StepReader]) -> None:
     assert find.nearest(made[1], after=-1, before=None, where=json.dumps({"kind": "' OR 1=1 --"})) is None
+
+
+@pytest.mark.parametrize("bins", [1, 7, 400, 2_000])
+def test_all_hits_by_place_and_how_many(made: tuple[Written, StepReader], bins: int) -> None:
+    _, reader = made
+    *pieces, end = hits.all_hits(reader, parsed("record in (7, 13) and epoch >= 2"), bins)
+    wanted = [row["step"] for row in reader.between(0, COUNT) if row["record_count"] in (7, 13) and row["epoch"] >= 2]
+    count = min(bins, COUNT)
+    assert end == {"hits": len(wanted), "steps": COUNT, "bin_count": count, "complete": reader.complete}
+    found = [tuple(one) for piece in pieces for one in piece["bins"]]
+    by_bin = {bin_: [hit for hit in wanted if hit * count // COUNT == bin_] for bin_ in range(count)}
+    assert found == [(bin_, len(some), some[0], some[-1]) for bin_, some in by_bin.items() if some]
 
 
 def test_a_step_that_is_not_there_is_said(made: tuple[Written, StepReader]) -> None:

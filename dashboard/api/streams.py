@@ -1,0 +1,39 @@
+"""Answers that are told line by line while they are made: one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Generator
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.http import StreamingHttpResponse
+
+from dashboard.api.failures import problem_of
+
+Lines = Generator[dict[str, Any], None, None]
+
+
+def streamed(lines: Lines) -> StreamingHttpResponse:
+    """Begins to answer with the first line; a fault on the way is the last one, in the API's shape of errors."""
+    return StreamingHttpResponse(_written(lines), content_type="application/x-ndjson")
+
+
+async def _written(lines: Lines) -> AsyncIterator[bytes]:
+    # Each piece in a thread of the pool: a long search must not hold up what others ask for.
+    advance = sync_to_async(_next, thread_sensitive=False)
+    try:
+        while (line := await advance(lines)) is not None:
+            yield json.dumps(line, separators=(",", ":")).encode() + b"\n"
+    finally:
+        await sync_to_async(lines.close, thread_sensitive=False)()
+
+
+def _next(lines: Lines) -> dict[str, Any] | None:
+    try:
+        return next(lines, None)
+    except Exception as error:  # the status is sent already: what is wrong can only be told in a line
+        problem = problem_of(error)
+        if problem.status >= 500:
+            raise
+        return problem.body()
