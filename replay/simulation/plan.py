@@ -34,6 +34,8 @@ class Plan:
     memory: Memory = field(default_factory=Memory)
     site: Site = field(default_factory=Site)
     checkpoints: CheckpointPolicy = field(default_factory=CheckpointPolicy)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of `record`, where the job is one of its own: what its sources read and its windows hold."""
 
     @property
     def memory_of_tasks(self) -> Memory:
@@ -44,7 +46,15 @@ class Plan:
     def manifest(self) -> Manifest:
         """The job as the engine and the recording know it."""
         job = Job(self.job, "clonoscope simulation", "", self.seed, "")
-        return manifest_of(job, self.protocol, self.vertices, self.edges)
+        return manifest_of(job, self.protocol, [self._told(one) for one in self.vertices], self.edges)
+
+    def _told(self, vertex: Vertex) -> Vertex:
+        """A source that ends event time is told how many records each of its tasks reads."""
+        if "records" not in vertex.options:
+            return vertex
+        each, more = divmod(self.events, vertex.parallelism)
+        records = [each + (i < more) for i in range(vertex.parallelism)]
+        return replace(vertex, options={**vertex.options, "records": records})
 
     @property
     def describes(self) -> str:
@@ -53,7 +63,9 @@ class Plan:
         edges = " ".join(f"{e.source}({sizes[e.source]})-{e.ship}->{e.target}({sizes[e.target]})" for e in self.edges)
         settings = _unusual(self.protocol, Protocol("clonos"))
         surroundings = _unusual(self.site, Site()) + _unusual(self.checkpoints, CheckpointPolicy())
-        return f"{self.job} of {self.events} records: {edges}; {', '.join(settings + surroundings)}; {self.schedule}"
+        options = "".join(f" {name} {value}" for name, value in self.options.items())
+        unusual = ", ".join(settings + surroundings)
+        return f"{self.job}{options} of {self.events} records: {edges}; {unusual}; {self.schedule}"
 
 
 def _unusual(chosen: Any, usual: Any) -> list[str]:

@@ -3,25 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 from typing import Protocol as Interface
 
 from replay.jobs.churn import Churn
 from replay.jobs.pass_through import PassThrough, Sink, Source
 from replay.jobs.pass_through_job import pass_through_partitions
 from replay.jobs.registry import operator_name
-from replay.model import Manifest, TaskId, Vertex
+from replay.model import Edge, Manifest, TaskId, Vertex
 from replay.runtime.outside.partition_log import Partition
 from replay.simulation.plan import Plan
+from replay.simulation.shapes import random_edges, random_ends, random_parallelism, vertices_of
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A job, as a plan keeps it."""
+
+    vertices: tuple[Vertex, ...]
+    edges: tuple[Edge, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sources(self) -> int:
+        """How many tasks read."""
+        return sum(one.parallelism for one in self.vertices if one.kind == "source")
 
 
 class Workload(Interface):
-    """Gives a graph its operators and its sources their records."""
+    """A graph with operators, and what its sources read."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Of the job."""
 
-    def vertex(self, draw: Random, name: str, parallelism: int) -> Vertex:
-        """The vertex of that name; sources begin with `source`, the sink is `sink`."""
+    def draw(self, draw: Random) -> Drawn:
+        """Any graph of it."""
+
+    def duration_ms(self, drawn: Drawn, events: int, rate_per_s: float) -> float:
+        """About how long the sources read."""
 
     def partitions(self, plan: Plan, manifest: Manifest) -> Mapping[TaskId, Partition]:
         """What each source reads."""
@@ -34,7 +56,31 @@ def kind_of(name: str) -> str:
     return "sink" if name == "sink" else "operator"
 
 
-class PassingThrough:
+class _Shaped:
+    """Whatever can stand in a graph of any shape; sources begin with `source`, the sink is `sink`."""
+
+    def draw(self, draw: Random) -> Drawn:
+        """One vertex after the other."""
+        ends = random_ends(draw)
+        names = vertices_of(ends)
+        sizes = random_parallelism(draw, names)
+        edges = random_edges(draw, ends, sizes)
+        return Drawn(tuple(self.vertex(draw, name, sizes[name]) for name in names), edges)
+
+    def vertex(self, draw: Random, name: str, parallelism: int) -> Vertex:
+        """The vertex of that name."""
+        raise NotImplementedError
+
+    def duration_ms(self, drawn: Drawn, events: int, rate_per_s: float) -> float:
+        """Every source reads at the whole rate."""
+        return 1000 * events / rate_per_s / drawn.sources
+
+    def partitions(self, plan: Plan, manifest: Manifest) -> Mapping[TaskId, Partition]:
+        """The records divided among all sources."""
+        return pass_through_partitions(manifest, seed=plan.seed, events=plan.events, rate_per_s=plan.rate_per_s)
+
+
+class PassingThrough(_Shaped):
     """Every vertex counts and passes on; state and values show order and time."""
 
     name = "pass-through"
@@ -53,12 +99,8 @@ class PassingThrough:
             services={"time": "call"} if is_map else {},
         )
 
-    def partitions(self, plan: Plan, manifest: Manifest) -> Mapping[TaskId, Partition]:
-        """The records divided among all sources."""
-        return pass_through_partitions(manifest, seed=plan.seed, events=plan.events, rate_per_s=plan.rate_per_s)
 
-
-class Churning:
+class Churning(_Shaped):
     """Maps use every causal service; sources send watermarks, by time, by count, or none."""
 
     name = "churn"
@@ -78,24 +120,12 @@ class Churning:
         services["random"] = draw.choice(("call", "seed"))
         return Vertex(name, kind, operator, options, parallelism, services if kind != "sink" else {})
 
-    def partitions(self, plan: Plan, manifest: Manifest) -> Mapping[TaskId, Partition]:
-        """The records divided among all sources."""
-        return pass_through_partitions(manifest, seed=plan.seed, events=plan.events, rate_per_s=plan.rate_per_s)
-
 
 def _watermarks(draw: Random) -> dict[str, int]:
     every = draw.choice(({}, {"every_ms": 5}, {"every_ms": 40}, {"every_records": 1}, {"every_records": 7}))
     if not every:
         return {}
     return {**every, **draw.choice(({}, {"out_of_order_ms": 10})), **draw.choice(({}, {}, {"idle_after_ms": 15}))}
-
-
-WORKLOADS: dict[str, Workload] = {one.name: one for one in (PassingThrough(), Churning())}
-
-
-def random_workload(draw: Random) -> Workload:
-    """Any of them."""
-    return WORKLOADS[draw.choice(sorted(WORKLOADS))]
 
 
 def _operator(kind: str, between: str) -> str:

@@ -15,13 +15,12 @@ from replay.runtime.engine import Engine, Run
 from replay.runtime.failing.kills import KillIn
 from replay.runtime.failing.suspicion import Suspicion
 from replay.runtime.recorder import MemoryMembers
+from replay.simulation.jobs import WORKLOADS, random_workload
 from replay.simulation.plan import Plan, changes
 from replay.simulation.recording import Recording
 from replay.simulation.schedule import Marksman, Schedule, random_schedule
 from replay.simulation.settings import random_costs, random_protocol
-from replay.simulation.shapes import random_edges, random_ends, random_parallelism, vertices_of
 from replay.simulation.spilling import spilling
-from replay.simulation.workloads import WORKLOADS, random_workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +35,25 @@ class Overlap:
 def random_plan(seed: int) -> Plan:
     """The plan of that seed."""
     draw = Random(f"world {seed}")
+    workload = random_workload(draw)
     events = draw.choice((12, 12, 40, 40, 80, 160))
     rate_per_s = draw.choice((400.0, 1500.0, 6000.0))
-    ends = random_ends(draw)
-    names = vertices_of(ends)
-    sizes = random_parallelism(draw, names)
-    edges = random_edges(draw, ends, sizes)
-    workload = random_workload(draw)
+    job = workload.draw(draw)
     drawn = Plan(
         seed=seed,
         job=workload.name,
-        vertices=tuple(workload.vertex(draw, name, sizes[name]) for name in names),
-        edges=edges,
+        vertices=job.vertices,
+        edges=job.edges,
         protocol=random_protocol(draw, int(events / rate_per_s * 1000)),
         events=events,
         rate_per_s=rate_per_s,
         costs=random_costs(draw),
         jitter=draw.choice((0.3, 0.8, 1.0)),
+        options=job.options,
     )
     plan = spilling(drawn)
-    sources = sum(sizes[name] for name in names if name.startswith("source"))
-    return replace(plan, schedule=random_schedule(draw, plan.manifest(), 1000 * events / rate_per_s / sources))
+    schedule = random_schedule(draw, plan.manifest(), workload.duration_ms(job, events, rate_per_s))
+    return replace(plan, schedule=schedule)
 
 
 class World:

@@ -180,8 +180,11 @@ def _whoever_answers_first_dies(plan: Plan) -> Plan:
 def _a_source_fails(plan: Plan) -> Plan:
     """One that reads little and takes many checkpoints: most of its epochs begin with the next one."""
     protocol = replace(plan.protocol, checkpoint_interval_ms=10)
+    # A world that comes to a stop is followed until long after: with little else going on that is soon over.
+    costs = replace(plan.costs, metric_us=10_000_000, heartbeat_us=80_000, heartbeat_timeout_us=200_000)
     at_ms = 600 * plan.events / plan.rate_per_s
-    return replace(plan, protocol=protocol, rate_per_s=400.0, schedule=Schedule(((("source.0", at_ms),),)))
+    schedule = Schedule(((("source.0", at_ms),),))
+    return replace(plan, protocol=protocol, costs=costs, rate_per_s=400.0, schedule=schedule)
 
 
 def _neighbours_fail(plan: Plan) -> Plan:
