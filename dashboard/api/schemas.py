@@ -181,3 +181,33 @@ class HitsLine(Schema):
     bin_count: int | None = None
     complete: bool | None = Field(None, description="whether no more steps will follow")
     error: ErrorBody | None = None
+
+
+class Landing(Schema):
+    step: Step | None = Field(description="where it leads; null where it leads nowhere")
+    why: str = Field(description="why it leads nowhere, in one sentence")
+    breakpoints: list[int] = Field(description="those that hit there, after `continue` and `reverse-continue`")
+
+
+class BreakpointIn(Schema):
+    search: str = Field(min_length=1, max_length=8_192, description="text of the language, or JSON; see docs/search.md")
+    label: str = Field("", max_length=120)
+    enabled: bool = True
+
+
+class BreakpointChange(Schema):
+    search: str | None = Field(None, min_length=1, max_length=8_192)
+    label: str | None = Field(None, max_length=120)
+    enabled: bool | None = None
+
+
+class BreakpointOut(Schema):
+    id: int
+    search: str
+    label: str
+    enabled: bool
+    created_at: datetime
+
+
+class BreakpointList(Schema):
+    breakpoints: list[BreakpointOut]

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from ninja import NinjaAPI, Swagger
 from ninja.errors import HttpError, ValidationError
 
-from dashboard.api import jobs, paths, replays, steps, tables, uploads
+from dashboard.api import breakpoints, jobs, paths, replays, steps, tables, uploads
 from dashboard.api.auth import BySession, ByToken
 from dashboard.api.failures import problem_of
 from dashboard.middleware import problem_response
@@ -44,7 +44,15 @@ api = NinjaAPI(
     docs=Swagger({"persistAuthorization": False, "tryItOutEnabled": False, "validatorUrl": None}),
     docs_decorator=_for_people,
 )
-for router in (jobs.router, uploads.router, tables.router, paths.router, replays.router, steps.router):
+for router in (
+    jobs.router,
+    uploads.router,
+    tables.router,
+    paths.router,
+    replays.router,
+    steps.router,
+    breakpoints.router,
+):
     api.add_router("/v1", router)
 
 

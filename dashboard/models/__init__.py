@@ -1,6 +1,7 @@
 """What the database holds: people, jobs, replays and work; never log rows."""
 
 from dashboard.models.audit import AuditEntry
+from dashboard.models.breakpoints import Breakpoint
 from dashboard.models.jobs import Job, JobShare, new_job_id
 from dashboard.models.people import ApiToken, LoginFailure, OneTimeLink, Quota
 from dashboard.models.replays import Replay, new_replay_id
@@ -11,6 +12,7 @@ from dashboard.models.work import Work
 __all__ = [
     "ApiToken",
     "AuditEntry",
+    "Breakpoint",
     "Job",
     "JobShare",
     "LoginFailure",

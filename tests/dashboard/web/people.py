@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.middleware.csrf import _get_new_csrf_string
 from django.test import Client
 
-from dashboard.models import Job, JobShare, Replay, Upload, Work
+from dashboard.models import Breakpoint, Job, JobShare, Replay, Upload, Work
 from dashboard.people import tokens
 from dashboard.uploads.landing import Landing
 
@@ -87,6 +87,7 @@ class World:
             "job_id": job.id,
             "replay_id": replay.id,
             "upload_id": upload.id,
+            "breakpoint_id": Breakpoint.objects.create(replay=replay, search="sent").pk,
             "token_id": token.id,
             "user_id": self.shared.pk,
             "table": "events",

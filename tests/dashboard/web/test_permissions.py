@@ -93,6 +93,13 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "api/v1/replays/<replay_id>/effects"): Row(api(409), query="?step=0"),
     ("GET", "api/v1/replays/<replay_id>/find"): Row(api(409), query="?after=0"),
     ("GET", "api/v1/replays/<replay_id>/hits"): Row(api(409), query="?where=sent"),
+    ("GET", "api/v1/replays/<replay_id>/go"): Row(api(409), query="?to=last"),
+    ("GET", "api/v1/replays/<replay_id>/breakpoints"): Row(api(200)),
+    ("POST", "api/v1/replays/<replay_id>/breakpoints"): Row(api(201, 403), {"json": {"search": "sent"}}),
+    ("PATCH", "api/v1/replays/<replay_id>/breakpoints/<breakpoint_id>"): Row(
+        api(200, 403), {"json": {"enabled": False}}
+    ),
+    ("DELETE", "api/v1/replays/<replay_id>/breakpoints/<breakpoint_id>"): Row(api(204, 403)),
     ("POST", "api/v1/uploads"): Row(own(201), {"json": {"name": "x.zip", "size": 5}}),
     ("HEAD", "api/v1/uploads/<upload_id>"): Row(api(200, 404)),
     ("PATCH", "api/v1/uploads/<upload_id>"): Row(api(204, 404), PIECE),

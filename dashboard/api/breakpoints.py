@@ -1,0 +1,101 @@
+"""Breakpoints kept with a replay, and moving over its steps by words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from ninja import P, QueryEx, Router, Status
+
+from dashboard import breakpoints
+from dashboard.api.auth import caller
+from dashboard.api.presenting import visible_replay
+from dashboard.api.schemas import (
+    BreakpointChange,
+    BreakpointIn,
+    BreakpointList,
+    BreakpointOut,
+    Error,
+    Landing,
+)
+from dashboard.api.steps import LAST_STEP, READ
+from dashboard.models import Breakpoint, Replay
+from dashboard.problems import Problem, not_found
+from dashboard.queries import moving, steps
+from replay.debugger.searching.structured import MOST_TEXT
+
+router = Router(tags=["steps"])
+WRITE = {403: Error, 404: Error, 409: Error, 422: Error}
+
+
+@router.get("/replays/{replay_id}/go", response={200: Landing, **READ})
+def go(
+    request: HttpRequest,
+    replay_id: str,
+    to: QueryEx[str, P(min_length=1, max_length=MOST_TEXT, description="`over record`, `5.2 s`, `continue`, …")],
+    step: QueryEx[int, P(ge=0, le=LAST_STEP)] = 0,
+) -> dict[str, Any]:
+    """Where words lead from a step: to a number, time, epoch, record or state, over, out, to a breakpoint, to a hit."""
+    replay = visible_replay(caller(request), replay_id)
+    kept, searches = breakpoints.enabled_of(replay)
+    with steps.reading(replay) as written:
+        steps.check_written(written, step)
+        row = written.step(step)
+        landing = moving.moved(written, row or {}, to, searches)
+        found = None if landing.step is None else written.step(landing.step)
+    why = "" if found else landing.why
+    return {"step": found, "why": why, "breakpoints": [kept[i].pk for i in landing.hit]}
+
+
+@router.get("/replays/{replay_id}/breakpoints", response={200: BreakpointList, 404: Error})
+def list_breakpoints(request: HttpRequest, replay_id: str) -> dict[str, Any]:
+    """Those kept with a replay, oldest first."""
+    return {"breakpoints": [breakpoint_out(one) for one in breakpoints.of(visible_replay(caller(request), replay_id))]}
+
+
+@router.post("/replays/{replay_id}/breakpoints", response={201: BreakpointOut, **WRITE})
+def add_breakpoint(request: HttpRequest, replay_id: str, asked: BreakpointIn) -> Status[dict[str, Any]]:
+    """Keeps a search. Who started the replay may, and the job's owner."""
+    replay = _own(caller(request), replay_id)
+    return Status(201, breakpoint_out(breakpoints.add(replay, asked.search, asked.label, enabled=asked.enabled)))
+
+
+@router.patch("/replays/{replay_id}/breakpoints/{breakpoint_id}", response={200: BreakpointOut, **WRITE})
+def change_breakpoint(
+    request: HttpRequest, replay_id: str, breakpoint_id: int, asked: BreakpointChange
+) -> dict[str, Any]:
+    """Switches it on or off, or gives it another search or label."""
+    kept = _kept(_own(caller(request), replay_id), breakpoint_id)
+    return breakpoint_out(breakpoints.change(kept, search=asked.search, label=asked.label, enabled=asked.enabled))
+
+
+@router.delete("/replays/{replay_id}/breakpoints/{breakpoint_id}", response={204: None, 403: Error, 404: Error})
+def delete_breakpoint(request: HttpRequest, replay_id: str, breakpoint_id: int) -> Status[None]:
+    """Takes it away."""
+    _kept(_own(caller(request), replay_id), breakpoint_id).delete()
+    return Status(204, None)
+
+
+def breakpoint_out(kept: Breakpoint) -> dict[str, Any]:
+    return {
+        "id": kept.pk,
+        "search": kept.search,
+        "label": kept.label,
+        "enabled": kept.enabled,
+        "created_at": kept.created_at,
+    }
+
+
+def _own(user: User, replay_id: str) -> Replay:
+    replay = visible_replay(user, replay_id)
+    if user.pk not in (replay.owner_id, replay.job.owner_id):
+        raise Problem(403, "Only who started a replay, or the owner of its job, may change its breakpoints.")
+    return replay
+
+
+def _kept(replay: Replay, breakpoint_id: int) -> Breakpoint:
+    found = Breakpoint.objects.filter(replay=replay, pk=breakpoint_id).first()
+    if found is None:
+        raise not_found()
+    return found

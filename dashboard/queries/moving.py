@@ -1,0 +1,112 @@
+"""Where words lead from a step: numbers, times, epochs, over and out, breakpoints, searches. See docs/search.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboard.queries.find import nearest_step
+from dashboard.queries.units import UNITS, beginning, behind, one_before, outward
+from ingest.lake.step_reader import StepReader
+from ingest.lake.step_search import StepSearch
+from replay.debugger.searching.conditions import All, Comparison, Condition, Enters, Search
+from replay.debugger.searching.fields import FIELDS
+from replay.debugger.searching.language import parsed
+from replay.debugger.searching.structured import read
+
+_UNIT = "|".join(UNITS)
+_NUMBER = re.compile(r"(?P<sign>[+-]?)(?P<number>[0-9][0-9,_]{0,20})")
+_TIME = re.compile(r"-?[0-9][0-9_.]*\s*(us|µs|ms|s|min)")
+_OVER = re.compile(rf"(?P<back>back )?over (the )?(?P<unit>{_UNIT})")
+_OUT = re.compile(rf"out( of (the )?(?P<unit>{_UNIT}))?")
+_NAMED = re.compile(r"(?P<what>epoch|record|step) (?P<number>[0-9][0-9,_]{0,20})")
+_STATE = re.compile(r"(state )?(?P<state>[A-Z][A-Za-z]+)")
+_SEARCH = re.compile(r"(?P<way>next|previous) (?P<search>.+)", re.DOTALL)
+LAST = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Where it leads, or why nowhere; and which of the breakpoints hit there, by their place among them."""
+
+    step: int | None
+    why: str = ""
+    hit: Sequence[int] = field(default_factory=tuple)
+
+
+def moved(written: StepReader, row: dict[str, Any], words: str, breakpoints: list[Search]) -> Landing:
+    """From a step by what was asked for. Raises `WrongSearch` where it is no words of moving and no search."""
+    words = " ".join(words.split()) if "'" not in words and '"' not in words else words.strip()
+    if words in ("continue", "reverse-continue"):
+        return _continued(written, row["step"], breakpoints, forwards=words == "continue")
+    if words in ("first", "last"):
+        return Landing(0 if words == "first" else written.steps - 1)
+    if found := _NUMBER.fullmatch(words):
+        number = _whole(found["number"])
+        by = {"": number, "+": row["step"] + number, "-": row["step"] - number}[found["sign"]]
+        return Landing(min(max(0, by), written.steps - 1))
+    if found := _OVER.fullmatch(words):
+        return _over(written, row, found["unit"], back=bool(found["back"]))
+    if found := _OUT.fullmatch(words):
+        return _out(written, row, found["unit"])
+    return _named(written, row, words) or _searched(written, row["step"], words)
+
+
+def _over(written: StepReader, row: dict[str, Any], unit: str, *, back: bool) -> Landing:
+    if back:
+        return Landing(one_before(written, row, unit), f"No {unit} lies before this one.")
+    return Landing(behind(written, row, unit), f"Nothing follows this {unit}: it is the last one.")
+
+
+def _out(written: StepReader, row: dict[str, Any], unit: str | None) -> Landing:
+    if unit is None:
+        return Landing(outward(written, row), "This step begins everything that encloses it.")
+    begun = beginning(written, row, unit)
+    return Landing(begun if begun < row["step"] else None, f"The {unit} begins at this very step.")
+
+
+def _continued(written: StepReader, step: int, breakpoints: list[Search], *, forwards: bool) -> Landing:
+    if not breakpoints:
+        return Landing(None, "No breakpoint is enabled. Keep a search as one, or enable one.")
+    with StepSearch(written, breakpoints) as search:
+        found = search.after(step) if forwards else search.before(step)
+        if found is None:
+            return Landing(None, f"No breakpoint hits {'behind' if forwards else 'before'} this step.")
+        return Landing(found, hit=search.at(found))
+
+
+def _named(written: StepReader, row: dict[str, Any], words: str) -> Landing | None:
+    """Epochs, records, times and states, wherever one stands."""
+    condition: Condition
+    if found := _NAMED.fullmatch(words):
+        number = _whole(found["number"])
+        if found["what"] == "step":
+            return Landing(min(number, written.steps - 1))
+        condition = Comparison(FIELDS[found["what"]], "=", number)
+        if found["what"] == "record" and row["epoch"] is not None:
+            condition = All((condition, Comparison(FIELDS["epoch"], "=", row["epoch"])))
+        missing = f"No step of this replay has {found['what']} {number:,}"
+        missing += f" in epoch {row['epoch']:,}." if found["what"] == "record" and row["epoch"] is not None else "."
+    elif _TIME.fullmatch(words):
+        condition = parsed(f"time >= {words}").condition
+        missing = f"Nothing happens at or after {words}."
+    elif found := _STATE.fullmatch(words):
+        condition, missing = Enters(found["state"]), f"This replay does not enter {found['state']}."
+    else:
+        return None
+    return Landing(nearest_step(written, [Search(condition)], after=-1), missing)
+
+
+def _searched(written: StepReader, step: int, words: str) -> Landing:
+    found = _SEARCH.fullmatch(words)
+    backwards = found is not None and found["way"] == "previous"
+    search = read(found["search"] if found else words)
+    if backwards:
+        return Landing(nearest_step(written, [search], before=step), "It hits nowhere before this step.")
+    return Landing(nearest_step(written, [search], after=step), "It hits nowhere behind this step.")
+
+
+def _whole(text: str) -> int:
+    return min(int(text.replace(",", "").replace("_", "")), LAST)
