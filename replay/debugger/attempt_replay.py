@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from replay.causality.life import ENDED_WITH_RECORDING, life_of
 from replay.debugger.answers import Bringers
 from replay.debugger.comparison import Comparison
 from replay.debugger.evidence import check_output
@@ -18,7 +19,7 @@ from replay.debugger.stepping import Stepping
 from replay.debugger.steps import StepWriter
 from replay.debugger.story import Story
 from replay.debugger.verify import culprit_upstream, operator_of, plan_of_attempt
-from replay.debugger.words import counted
+from replay.debugger.words import bytes_of, counted
 
 
 def replay_attempt(
@@ -62,9 +63,19 @@ def replay_attempt(
             uncompared=comparison.uncompared,
         )
     size = sum(execution.log.lengths.values())
-    sentence = (
-        f"Attempt {attempt} of {task}, executed again from its own log, is identical: {size:,} bytes of log and "
-        f"{counted(comparison.compared, 'buffer')}."
-    )
     counts = {"log_bytes": size, "buffers": comparison.compared, "snapshots": comparison.snapshots}
-    return sentence, {**counts, **stepping.resolution}
+    sentence = f"Attempt {attempt} of {task}, executed again from its own log, is identical: "
+    return f"{sentence}{_made(story, task, attempt, size, comparison.compared)}.", {**counts, **stepping.resolution}
+
+
+def _made(story: Story, task: str, attempt: int, size: int, buffers: int) -> str:
+    """How much was compared; of what there was nothing, that is said."""
+    log = f"{bytes_of(size)} of log" if size else "it appended nothing to its logs"
+    cut = counted(buffers, "buffer") if buffers else "it cut no buffer"
+    if size and buffers:
+        return f"{log} and {cut}"
+    life = life_of(story.lives, task, attempt)
+    if story.processed(task, attempt) or life is None or life.ended_by == ENDED_WITH_RECORDING:
+        return f"{log}, and {cut}"
+    state = story.last_state(task, attempt)
+    return f"{log}, and {cut}, as a {life.ended_by} ended it in {state}, before it processed anything"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from replay.bundle.frames import ReceiptFrame
@@ -37,6 +38,16 @@ class _Ahead:
                 return found
 
 
+@dataclass(slots=True)
+class Beyond:
+    """What was compared past the end of what was recovered: only the attempt that is replayed was there."""
+
+    begun: bool = False
+    buffers: int = 0
+    uncompared: int = 0
+    snapshots: int = 0
+
+
 class Comparison:
     """`against` are the attempts whose buffers the replay's must equal, `own` the attempt that is replayed, if any."""
 
@@ -60,6 +71,7 @@ class Comparison:
         self.compared = 0
         self.uncompared = 0
         self.snapshots = 0
+        self.beyond = Beyond()
 
     # --- inputs ---
 
@@ -101,6 +113,8 @@ class Comparison:
 
     def first_execution_took(self, taken: Taken) -> str:
         """Whether the attempt before had taken the same buffer, in words."""
+        if self.beyond.begun:
+            return ""
         if not self.against:
             return "As in the first execution."
         if self._first_takes is None:
@@ -117,11 +131,14 @@ class Comparison:
 
     # --- outputs ---
 
-    def cut(self, k: int, cut: Cut) -> tuple[bool | None, bool | None]:
+    def cut(self, k: int, cut: Cut, *, beyond: bool = False) -> tuple[bool | None, bool | None]:
         """(whether it equals what was cut before, whether its receiver had received it); a difference raises.
 
-        The latest attempt that cut it counts: what an earlier one cut beyond its successor's recovery was lost.
+        The latest attempt that cut it counts: what an earlier one cut beyond its successor's recovery was lost, and
+        what the replayed one cuts `beyond` its own is compared with nothing else than itself.
         """
+        if beyond:
+            return self._cut_beyond(k, cut)
         frames = self._before[k]
         found = {attempt: placed for attempt in frames if (placed := frames[attempt].find(cut.seq)) is not None}
         before = next((attempt for attempt in self.against if attempt in found), None)
@@ -133,6 +150,16 @@ class Comparison:
             return None, None
         self.compared += 1
         return True, self.was_received(k, cut.seq)
+
+    def _cut_beyond(self, k: int, cut: Cut) -> tuple[bool | None, bool | None]:
+        self.beyond.begun = True
+        placed = self._before[k][self.own].find(cut.seq)
+        if placed is None:
+            self.beyond.uncompared += 1
+            return None, None
+        self._check_equal(k, cut, placed, self.own)
+        self.beyond.buffers += 1
+        return True, None
 
     def _check_equal(self, k: int, cut: Cut, placed: Placed, attempt: int) -> None:
         frame = placed.frame
@@ -169,11 +196,14 @@ class Comparison:
 
     def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
         """The snapshot that the attempt itself took for this checkpoint must be the same."""
-        for attempt in dict.fromkeys((self.own, *self.against)):
+        for attempt in dict.fromkeys((self.own, *(() if self.beyond.begun else self.against))):
             recorded = self.source.state(self.task, attempt, checkpoint)
             if recorded is None:
                 continue
-            self.snapshots += 1
+            if self.beyond.begun:
+                self.beyond.snapshots += 1
+            else:
+                self.snapshots += 1
             different = [key for key in state if not self._agree(key, state[key], recorded.get(key))]
             if different:
                 path = member_name(self.task, attempt, "state", checkpoint)

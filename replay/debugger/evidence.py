@@ -188,12 +188,21 @@ class _OutputCheck:
             return
         if sent.t_us != frame.t_us and not self.source.manifest.protocol.waits:
             self._differs(placed, f"was cut at {frame.t_us} us, but its first sending says {sent.t_us} us")
+        if self._is_void(frame.main_epoch, sent.t_us):
+            return
         if self.logged and sent.carries and sent.main_upto(frame.main_epoch) != frame.main_offset:
             self._differs(
                 placed,
                 f"was cut at offset {frame.main_offset} of the main log of epoch {frame.main_epoch}, but the delta "
                 f"on it went up to offset {sent.main_upto(frame.main_epoch)}",
             )
+
+    def _is_void(self, epoch: int, t_us: int) -> bool:
+        """Whether past lost choices nothing of that epoch's log is shared any more."""
+        if self.source.manifest.protocol.on_lost != "continue" or not self.story.escalations:
+            return False
+        before = self.story.void_before(self.source.graph.all_upstream(self.task), t_us)
+        return before is None or epoch < before
 
     def _check_nothing_unknown_sent(self, seqs: set[int]) -> None:
         for seq, sendings in self.sent.items():

@@ -52,7 +52,11 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is executed: `take_from` are the attempts whose receipts say what was taken, `logs` what is followed."""
+    """What is executed: `take_from` are the attempts whose receipts say what was taken, `logs` what is followed.
+
+    `recovered`: how far `logs` are what `where` says; from there on they are `beyond`. None: all of them.
+    `begin_anew`: the attempts of which receivers take no half record that another attempt began.
+    """
 
     task: TaskId
     checkpoint: int
@@ -61,6 +65,15 @@ class Plan:
     take_from: tuple[int, ...]
     where: str
     to_the_last_take: bool = False
+    recovered: Logs | None = None
+    beyond: str = ""
+    begin_anew: Collection[tuple[str, int]] = ()
+
+    def where_at(self, thread: Thread, epoch: int, offset: int) -> str:
+        """Whose log is followed there."""
+        if self.recovered is None or offset < len(self.recovered.get(thread, {}).get(epoch, b"")):
+            return self.where
+        return self.beyond
 
 
 class Execution:
@@ -71,7 +84,7 @@ class Execution:
         self.plan = plan
         self.watcher = watcher
         self.shape = source.graph.task(plan.task)
-        self.log = Reappended(plan.task, plan.logs, plan.where)
+        self.log = Reappended(plan.task, plan.logs, plan.where_at)
         self.inputs = [
             ChannelTakes(source, plan.task, i, plan.take_from, _number(plan.state, "inputs", channel))
             for i, channel in enumerate(self.shape.inputs)
@@ -79,6 +92,9 @@ class Execution:
         self.pending: list[deque[Built]] = [
             built_buffers(plan.logs, thread_of_output(k), plan.where) for k in range(len(self.shape.outputs))
         ]
+        self.cuts = [0] * len(self.pending)
+        self.stopped = False
+        self.own_takes_only = False
         self._records = None if self.shape.inputs else self._partition()
         self._last: Taken | None = None
         self._senders: dict[int, int] = {}
@@ -180,6 +196,8 @@ class Execution:
 
     def step(self) -> bool:
         """Does the next thing; False where nothing is left to do."""
+        if self.stopped:
+            return False
         if self._cut_what_is_there():
             return True
         if self.done:
@@ -197,11 +215,12 @@ class Execution:
         progressed = False
         for k, pending in enumerate(self.pending):
             writer = self.body.writers[k]
-            while pending and writer.can_cut(pending[0].buffer_bytes):
+            while pending and not self.stopped and writer.can_cut(pending[0].buffer_bytes):
                 named = pending.popleft()
+                self.cuts[k] += 1
                 self.watcher.cut(k, self.body.cut(k, named.buffer_bytes), named)
                 progressed = True
-            if pending and writer.head_is_closed:
+            if pending and writer.head_is_closed and not self.stopped:
                 raise self._wrong_size(k, pending[0], writer.available_bytes)
         return progressed
 
@@ -271,7 +290,7 @@ class Execution:
     def _offer(self, held: Collection[int] = ()) -> None:
         for i, takes in enumerate(self.inputs):
             head = takes.head() if i not in held and not self.body.gate.waiting(i) else None
-            if head is not None:
+            if head is not None and not (self.own_takes_only and head.attempt != self.plan.take_from[0]):
                 frame = head.buffer.frame
                 self._guarded(
                     lambda i=i, frame=frame, head=head: self.body.gate.offer(
@@ -293,7 +312,9 @@ class Execution:
         self._last = taken
         before = self._senders.get(i)
         self._senders[i] = taken.receipt.sender_attempt
-        if not self.source.manifest.protocol.logs and before not in (None, taken.receipt.sender_attempt):
+        sender = self.inputs[i].channel.source, taken.receipt.sender_attempt
+        anew = not self.source.manifest.protocol.logs or sender in self.plan.begin_anew
+        if anew and before not in (None, taken.receipt.sender_attempt):
             self.body.drop_partial_record(i)
         body = self.body
         self.watcher.taken(taken, body.epoch, self.log.length(MAIN, body.epoch), body.record_count)
@@ -323,8 +344,9 @@ class Execution:
             following = cursor.peek(epoch) if cursor is not None else None
             offset = cursor.offset(epoch) if cursor is not None else None
             raise DivergenceFound(
-                f"The recording holds no more {what} for {self.plan.task}, but {self.plan.where} goes on in epoch "
-                f"{epoch} at offset {offset} with {following or 'a later epoch'}.",
+                f"The recording holds no more {what} for {self.plan.task}, but "
+                f"{self.plan.where_at(MAIN, epoch, offset or 0)} goes on in epoch {epoch} at offset {offset} with "
+                f"{following or 'a later epoch'}.",
                 thread=MAIN,
                 epoch=epoch,
                 offset=offset,
@@ -361,8 +383,8 @@ class Execution:
     def _log_differs(self, found: Divergence) -> DivergenceFound:
         return DivergenceFound(
             f"At record {self.body.record_count} of epoch {self.body.epoch} the replay of {self.plan.task} asks for "
-            f"{found.asked}, but {self.plan.where} holds {found.logged} at offset {found.offset} of {found.thread}, "
-            f"epoch {found.epoch}.",
+            f"{found.asked}, but {self.plan.where_at(found.thread, found.epoch, found.offset)} holds {found.logged} at "
+            f"offset {found.offset} of {found.thread}, epoch {found.epoch}.",
             thread=found.thread,
             epoch=found.epoch,
             offset=found.offset,

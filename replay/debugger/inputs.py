@@ -94,7 +94,8 @@ class ChannelTakes:
         beyond = upto = self._first_seq - 1
         for attempt in attempts:
             for path, offset, receipt in placed_receipts(source, task, attempt, i):
-                if not receipt.taken or receipt.seq <= beyond:
+                # An attempt itself takes what it took: past lost choices that may be numbers that it had before.
+                if not receipt.taken or (receipt.seq <= beyond and attempt != attempts[0]):
                     continue
                 upto = max(upto, receipt.seq)
                 yield Taken(i, attempt, path, offset, receipt, self._payload(path, offset, receipt, payloads))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -84,7 +84,7 @@ class Reappended:
 
     task: TaskId
     expected: Logs
-    where: str
+    where_at: Callable[[Thread, int, int], str]
     lengths: dict[tuple[Thread, int], int] = field(default_factory=dict)
     own_choices: int = 0
 
@@ -99,7 +99,7 @@ class Reappended:
         elif wanted != data:
             raise DivergenceFound(
                 f"The replay of {self.task} appends {determinant} to {thread}, epoch {epoch}, at offset {at}, where "
-                f"{self.where} holds {wanted.hex()}.",
+                f"{self.where_at(thread, epoch, at)} holds {wanted.hex()}.",
                 thread=thread,
                 epoch=epoch,
                 offset=at,
@@ -111,15 +111,20 @@ class Reappended:
         """How much of an epoch was appended so far."""
         return self.lengths.get((thread, epoch), 0)
 
-    def check_complete(self) -> None:
-        """At the end everything was appended again."""
-        for thread, by_epoch in self.expected.items():
+    def reached(self, thread: Thread, upto: Mapping[int, bytes]) -> bool:
+        """Whether each of these epochs was appended that far."""
+        return all(self.length(thread, epoch) >= len(data) for epoch, data in upto.items())
+
+    def check_complete(self, upto: Logs | None = None) -> None:
+        """At the end everything was appended again; or so much of it."""
+        for thread, by_epoch in (self.expected if upto is None else upto).items():
             for epoch, data in by_epoch.items():
                 done = self.length(thread, epoch)
                 if done < len(data):
                     raise DivergenceFound(
                         f"The replay of {self.task} ends with {done} bytes of {thread}, epoch {epoch}, where "
-                        f"{self.where} holds {len(data)}: {len(data) - done} bytes are left over.",
+                        f"{self.where_at(thread, epoch, done)} holds {len(data)}: {len(data) - done} bytes are left "
+                        f"over.",
                         thread=thread,
                         epoch=epoch,
                         offset=done,

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from replay.causality.life import life_of
 from replay.debugger.answers import Answers, Bringers, check_prefix_of_lineage
-from replay.debugger.comparison import Comparison
 from replay.debugger.evidence import check_output
-from replay.debugger.execution import Execution, Plan
+from replay.debugger.following import Following, Until
 from replay.debugger.lineage import Lineage
 from replay.debugger.log_walk import walk_log
-from replay.debugger.logs import check_decodable
+from replay.debugger.logs import Logs, check_decodable
 from replay.debugger.outcome import DivergenceFound, Missing, Verdict
 from replay.debugger.ports import RecordingSource
 from replay.debugger.resend import write_resends
-from replay.debugger.scene import Scene, own_logs, snapshot_of
-from replay.debugger.sink_writes import SinkWrites
-from replay.debugger.stepping import Stepping
+from replay.debugger.scene import Scene, own_logs
 from replay.debugger.steps import StepWriter
 from replay.debugger.story import Story
-from replay.debugger.verify import culprit_upstream, operator_of, verify_attempt
+from replay.debugger.verify import culprit_upstream, verify_attempt
 from replay.debugger.walk import Walk
-from replay.debugger.words import counted, no_logs, writes_since_checkpoint
+from replay.debugger.words import bytes_of, counted, no_logs, writes_since_checkpoint
 from replay.model import TaskId, Thread
-from replay.recovery import EpochStarted, Logs, MainLogUsedUp, OutputRebuilt, ReplayInFlight
+from replay.recovery import Logs as Returned
+from replay.recovery import MainLogUsedUp, OutputRebuilt, ReplayInFlight
 from replay.recovery.effects import Effect
+
+ROLLS_BACK = ("coordinated",)
+"""Protocols whose recovery is that all tasks begin again from a checkpoint."""
 
 VERIFIED_BYTES = 64 << 20
 VERIFIED_ASIDE_BYTES = 16 << 20
@@ -43,10 +45,8 @@ class RecoveryReplay:
     steps: StepWriter
     detail: dict[str, Any] = field(default_factory=dict)
     walk: Walk = field(init=False)
-    execution: Execution | None = None
-    comparison: Comparison | None = None
-    _used_up: bool = False
-    _rebuilt: set[int] = field(default_factory=set)
+    until: Until = "snapshot"
+    following: Following | None = None
 
     def __post_init__(self) -> None:
         answers = Answers(self.source, self.story)
@@ -56,7 +56,7 @@ class RecoveryReplay:
         """The verdict and its sentence; raises where something contradicts or is missing."""
         if self.story.was_rolled_back_to(self.scene.task, self.scene.attempt):
             self.walk.take_restores()  # it runs from the beginning: there is no recovery to follow
-            return self._never_replayed()
+            return self._rolled_back()
         while self.walk.started is None and self.walk.next_event():
             pass
         if self.walk.started is None:
@@ -74,18 +74,15 @@ class RecoveryReplay:
     def _never_replayed(self) -> tuple[Verdict, str]:
         scene, state = self.scene, self.walk.manager.state.name
         self._check_touched()
+        rolled_back = self.story.was_rolled_back_to(scene.task, scene.attempt + 1)
+        after = self._after_rollback(scene.attempt + 1) if rolled_back else ""
         if self.walk.given_up:
             return "free", (
                 f"The recovery of {scene.task} escalated and everything was rolled back, as {self.walk.escalated}: "
-                f"no determinants were replayed, and the execution after it is a new one."
+                f"no determinants were replayed, and the execution after it is a new one.{after}"
             )
-        for attempt in (scene.attempt, scene.attempt + 1):
-            if self.story.was_rolled_back_to(scene.task, attempt):
-                checkpoint = self.story.checkpoint_of(scene.task, attempt)
-                return "free", (
-                    f"Everything was rolled back to checkpoint {checkpoint} before {scene.task} could recover by "
-                    f"itself: no determinants were replayed, and attempt {attempt} is a new execution."
-                )
+        if rolled_back:
+            return "free", f"{self._rollback_words(scene.attempt + 1)}{after}"
         if (scene.task, scene.attempt) not in self.story.of_attempt:
             raise Missing(
                 f"The recording tells nothing of a recovery of {scene.task} after failure {scene.failure}: there are "
@@ -96,6 +93,47 @@ class RecoveryReplay:
             f"nothing to replay of this recovery{self._next_failure()}.",
             state=state,
         )
+
+    def _rolled_back(self) -> tuple[Verdict, str]:
+        """The attempt began from a checkpoint with all others: nothing binds it, and its own log is followed."""
+        self._check_touched()
+        attempt = self.scene.attempt
+        return "free", f"{self._rollback_words(attempt)}{self._after_rollback(attempt)}"
+
+    def _after_rollback(self, attempt: int) -> str:
+        """The execution that took the recovery's place, which no recovery manager has a part in."""
+        task = self.scene.task
+        checkpoint = self.story.checkpoint_of(task, attempt)
+        self.scene = replace(self.scene, attempt=attempt, checkpoint=checkpoint)
+        self.steps.state = "Running"
+        self.steps.t_us = max(self.steps.t_us, self.story.start_of(task, attempt)[0])
+        return self._go_on_freely(tells=False)
+
+    def _rollback_words(self, attempt: int) -> str:
+        task, protocol = self.scene.task, self.source.manifest.protocol
+        checkpoint = self.story.checkpoint_of(task, attempt)
+        what = f"checkpoint {checkpoint}" if checkpoint else "the beginning"
+        if protocol.name in ROLLS_BACK:
+            return (
+                f"Everything was rolled back to {what}, as the protocol {protocol.name} has it: no determinants were "
+                f"logged, nobody is left who depends on what {task} had chosen, and attempt {attempt} is a new "
+                f"execution."
+            )
+        return (
+            f"Everything was rolled back to {what} before {task} could recover by itself: no determinants were "
+            f"replayed, and attempt {attempt} is a new execution."
+        )
+
+    def _go_on_freely(self, *, tells: bool) -> str:
+        """Where nothing was returned the whole attempt is a new execution: it is followed as far as it is recorded."""
+        try:
+            self._follow({}, tells=tells)
+        except Missing as missing:
+            self.detail["not_followed"] = missing.sentence
+            return f" It can't be followed: {missing.sentence}"
+        said, numbers = self.following.words() if self.following is not None else ("", {})
+        self.detail |= numbers
+        return said
 
     def _next_failure(self) -> str:
         for number, event in sorted(self.story.failures.items()):
@@ -114,11 +152,10 @@ class RecoveryReplay:
                 asked="no determinants",
                 logged="determinants-received",
             )
+        said = self._go_on_freely(tells=True)
         self._verify_attempts()
-        return (
-            "free",
-            f"No determinants of {task} were returned{self._why_free()} Attempt {attempt} is a new execution.",
-        )
+        free = f"No determinants of {task} were returned{self._why_free()} Attempt {attempt} is a new execution."
+        return "free", f"{free}{said}"
 
     def _why_free(self) -> str:
         """What follows for others is not always the same."""
@@ -138,18 +175,14 @@ class RecoveryReplay:
 
     # --- the replay ---
 
-    def _replay(self, logs: Logs) -> None:
+    def _replay(self, logs: Returned) -> None:
         source, scene = self.source, self.scene
         check_prefix_of_lineage(source, scene.task, scene.before, logs)
-        by_thread: dict[Thread, dict[int, bytes]] = {}
-        for copy in logs:
-            by_thread.setdefault(copy.log.thread, {})[copy.epoch] = copy.data
-        check_decodable(by_thread, "what was returned", len(source.graph.task(scene.task).inputs))
+        returned = _by_thread(logs)
+        check_decodable(returned, "what was returned", len(source.graph.task(scene.task).inputs))
         bringers = Bringers.of(self.walk.answers.holders_of(scene.task), logs, self.walk.started_us)
         try:
-            self._execute(by_thread, bringers)
-        except DivergenceFound as found:
-            raise culprit_upstream(source, self.story, scene.task, found) from None
+            self._follow(returned, bringers)
         except Missing:
             self.walk_log(bringers)
             raise
@@ -157,47 +190,36 @@ class RecoveryReplay:
     def walk_log(self, bringers: Bringers | None = None) -> None:
         """Where nothing was executed: the determinants that came back, and the state machine to its end."""
         logs, scene = self.walk.started, self.scene
-        if not logs or (self.execution is not None and self.execution.log.lengths):
+        if not logs or (self.following is not None and self.following.execution.log.lengths):
             return
-        by_thread: dict[Thread, dict[int, bytes]] = {}
-        for copy in logs:
-            by_thread.setdefault(copy.log.thread, {})[copy.epoch] = copy.data
-        shape = self.source.graph.task(scene.task)
-        check_decodable(by_thread, "what was returned", len(shape.inputs))
-        walk_log(by_thread, shape, self._lineage(), self.steps, bringers or Bringers())
+        returned, shape = _by_thread(logs), self.source.graph.task(scene.task)
+        check_decodable(returned, "what was returned", len(shape.inputs))
+        lineage = Lineage(self.source, scene.task, scene.before)
+        walk_log(returned, shape, lineage, self.steps, bringers or Bringers())
         self._conclude_without_execution()
 
-    def _lineage(self) -> Lineage:
-        return Lineage(self.source, self.scene.task, self.scene.before)
-
-    def _execute(self, logs: Mapping[Thread, Mapping[int, bytes]], bringers: Bringers) -> None:
-        source, scene = self.source, self.scene
-        state = snapshot_of(source, scene.task, scene.checkpoint, scene.attempt)
-        if scene.checkpoint and state is None:
-            raise Missing(
-                f"The recording lacks the snapshot of checkpoint {scene.checkpoint} that {scene.task} restored (no "
-                f"state/{scene.checkpoint}.json), so its records can't be processed again.",
-                checkpoint=scene.checkpoint,
-            )
-        plan = Plan(scene.task, scene.checkpoint, state, logs, (scene.attempt, *scene.before), "the returned log")
-        writes = SinkWrites(source, self.story, scene.task, scene.attempt, state)
-        self.comparison = Comparison(source, scene.task, own=scene.attempt, against=scene.before, writes=writes)
-        stepping = Stepping(
-            source.graph.task(scene.task),
-            self._lineage(),
+    def _follow(self, returned: Logs, bringers: Bringers | None = None, *, tells: bool = True) -> None:
+        self.following = Following(
+            self.source,
+            self.story,
+            self.scene,
             self.steps,
-            self.comparison,
-            bringers,
-            holds_back=True,
-            requested=self.walk.requested,
-            on_epoch=self._on_epoch,
+            self.walk,
+            returned,
+            self.until,
+            bringers or Bringers(),
+            tells,
         )
-        self.execution = Execution(source, plan, operator_of(source, scene.task), stepping)
-        stepping.begin(self.execution, self._restored_words(), self.steps.caused_by("transition"))
-        self.execution.start()
-        self._drive()
-        self.execution.log.check_complete()
-        self.detail |= stepping.resolution
+        if not returned and not self.following.goes_beyond:
+            if tells:
+                self.walk.take_what_precedes_running()
+                self._conclude_without_execution()
+            return
+        try:
+            self.following.run(self._restored_words())
+        except DivergenceFound as found:
+            raise culprit_upstream(self.source, self.story, self.scene.task, found) from None
+        self.detail |= self.following.stepping.resolution
 
     def _conclude_without_execution(self) -> None:
         """The state machine goes its way; what a live task would have told it is taken as done."""
@@ -206,51 +228,9 @@ class RecoveryReplay:
         for channel in sorted(self.walk.manager.state.context.rebuilding):
             self.walk.handle(OutputRebuilt(channel), self.steps.caused_by("take-determinant"))
 
-    def _drive(self) -> None:
-        execution = self.execution
-        if execution is None:
-            return
-        self._tell_manager()
-        while True:
-            self._catch_up(execution)
-            if not execution.step():
-                break
-            self._tell_manager()
-        while self.walk.manager.state.name == "Replaying" or self.walk.next_is_due(self.steps.t_us):
-            if not self.walk.next_event():
-                break
-        self.walk.check_all_seen()
-
-    def _catch_up(self, execution: Execution) -> None:
-        """Recorded events come before what was done after them."""
-        following = execution.next_time_us()
-        while following is not None and self.walk.next_us is not None and self.walk.next_us <= following:
-            if self.walk.next_is_running and execution.body.replaying:
-                return
-            self.walk.next_event()
-
-    def _tell_manager(self) -> None:
-        execution = self.execution
-        if execution is None:
-            return
-        if not self._used_up and not execution.body.replaying:
-            self._used_up = True
-            self.walk.take_what_precedes_running()
-            if not self.walk.manager.is_running:
-                self.walk.handle(MainLogUsedUp(), self.steps.caused_by("append"))
-        rebuilding = self.walk.manager.state.context.rebuilding
-        for k, one in enumerate(self.source.graph.task(self.scene.task).outputs):
-            if k not in self._rebuilt and not execution.pending[k]:
-                self._rebuilt.add(k)
-                if one.channel in rebuilding:
-                    self.walk.handle(OutputRebuilt(one.channel), self.steps.caused_by("hold-back"))
-
-    def _on_epoch(self, epoch: int) -> None:
-        self.walk.handle(EpochStarted(epoch), self.steps.caused_by("take-buffer"))
-
     def _on_effect(self, effect: Effect, causes: tuple[str, ...]) -> None:
-        if isinstance(effect, ReplayInFlight) and self.comparison is not None:
-            write_resends(self.source, self.scene, self.steps, self.comparison, effect, causes)
+        if isinstance(effect, ReplayInFlight) and self.following is not None:
+            write_resends(self.source, self.scene, self.steps, self.following.comparison, effect, causes)
 
     def _restored_words(self) -> str:
         scene = self.scene
@@ -271,7 +251,7 @@ class RecoveryReplay:
             for attempt in source.attempts(one.source):
                 check_output(source, self.story, one.source, attempt, one.k)
 
-    def _check_own_log(self, logs: Logs) -> None:
+    def _check_own_log(self, logs: Returned) -> None:
         """What the attempt itself recorded begins with what was returned to it."""
         cut_short = self.story.was_cut_short(self.scene.task, self.scene.attempt)
         own = own_logs(self.source, self.scene.task, self.scene.attempt, from_epoch=self.scene.checkpoint)
@@ -320,10 +300,10 @@ class RecoveryReplay:
         names = (name for one in tasks for name in members.names(f"tasks/{one}/") if name.endswith(".buf"))
         return sum(members.size(name) for name in names)
 
-    def _identical(self, logs: Logs) -> tuple[Verdict, str]:
-        comparison, execution = self.comparison, self.execution
-        if comparison is None or execution is None:
+    def _identical(self, logs: Returned) -> tuple[Verdict, str]:
+        if self.following is None:
             raise Missing("Nothing was replayed.")
+        comparison = self.following.comparison
         if comparison.uncompared:
             raise Missing(
                 f"{counted(comparison.uncompared, 'rebuilt buffer')} of {self.scene.task} could not be compared: the "
@@ -333,7 +313,32 @@ class RecoveryReplay:
         size = sum(len(copy.data) for copy in logs)
         self.detail |= {"log_bytes": size, "buffers": comparison.compared, "snapshots": comparison.snapshots}
         self.detail["holders"] = sorted({copy.holder for copy in logs})
-        return "identical", (
-            f"The replay of {self.scene.task} is identical: {size:,} bytes of log appended again as they were "
-            f"returned, {counted(comparison.compared, 'buffer')} rebuilt as they were before."
-        )
+        log = f"{bytes_of(size)} of log appended again as they were returned"
+        rebuilt = f"{counted(comparison.compared, 'buffer')} rebuilt as they were before"
+        if not comparison.compared:
+            rebuilt = "no buffer to rebuild, as none was named by what was returned"
+        return "identical", f"The replay of {self.scene.task} is identical: {log}, {rebuilt}.{self._and_then(size)}"
+
+    def _and_then(self, size: int) -> str:
+        """What there is to say of the attempt beyond what was returned to it, and of one that never came so far."""
+        scene, following = self.scene, self.following
+        life = life_of(self.story.lives, scene.task, scene.attempt)
+        short = self.story.was_cut_short(scene.task, scene.attempt)
+        if life is not None and short and not self.story.began_to_replay(scene.task, scene.attempt):
+            self.detail["ended_before_replaying"] = life.ended_by
+            return (
+                f" Attempt {scene.attempt} itself never came to it: a {life.ended_by} ended it before it began to "
+                f"replay. This is what its recovery would have been."
+            )
+        if following is None:
+            return ""
+        said, numbers = following.words()
+        self.detail |= numbers
+        return said
+
+
+def _by_thread(logs: Returned) -> dict[Thread, dict[int, bytes]]:
+    found: dict[Thread, dict[int, bytes]] = {}
+    for copy in logs:
+        found.setdefault(copy.log.thread, {})[copy.epoch] = copy.data
+    return found

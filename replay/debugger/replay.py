@@ -6,17 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from replay.debugger.attempt_replay import replay_attempt
+from replay.debugger.following import Until
 from replay.debugger.lacking import first_lack
 from replay.debugger.outcome import DivergenceFound, Missing, Outcome
 from replay.debugger.ports import NoSteps, RecordingSource, StepSink
-from replay.debugger.recovery_replay import RecoveryReplay
+from replay.debugger.recovery_replay import ROLLS_BACK, RecoveryReplay
 from replay.debugger.scene import Scene, choose
 from replay.debugger.steps import Progress, StepWriter
 from replay.debugger.story import Story
 from replay.errors import CorruptMember, printable
 
 # `none`: nothing is returned in a recovery, and attempts are executed again from what was observed.
-REPLAYABLE = ("clonos", "none", "pessimistic", "optimistic")
+REPLAYABLE = ("clonos", "none", "pessimistic", "optimistic", *ROLLS_BACK)
 
 
 def replay(
@@ -25,12 +26,14 @@ def replay(
     task: str | None = None,
     failure: int | None = None,
     attempt: int | None = None,
+    until: Until = "snapshot",
     sink: StepSink | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Outcome:
     """The recovery of a failure (the first, where none is named), or with `attempt` that attempt from its own log.
 
+    `until` says how far a recovery's replay goes on beyond what was returned, along the new attempt's own choices.
     What the recording contradicts is the verdict `diverged`; what it lacks is `unknown`, with what is missing.
     Raises `ReplayError` where what was asked for isn't in the recording, and `Cancelled`.
     """
@@ -40,8 +43,9 @@ def replay(
     try:
         if story.unreadable is not None:
             raise DivergenceFound(f"The events can't be read to their end: {story.unreadable}", member="events.ndjson")
-        run = _run_attempt if scene.failure is None else _run_recovery
-        return run(source, story, scene, steps)
+        if scene.failure is None:
+            return _run_attempt(source, story, scene, steps)
+        return _run_recovery(source, story, scene, steps, until)
     except DivergenceFound as found:
         return _diverged(story, scene, steps, found)
     except CorruptMember as fault:
@@ -57,12 +61,6 @@ def replay(
 def _known_protocol(source: RecordingSource) -> None:
     """Another protocol's recovery follows other rules: what Clonos' rules make of it would say nothing."""
     name = source.manifest.protocol.name
-    if name == "coordinated":
-        raise Missing(
-            "The recording was made under the protocol coordinated: every task began again from a checkpoint, and no "
-            "determinants were logged, so there are no choices to replay the recovery by.",
-            protocol=name,
-        )
     if name not in REPLAYABLE:
         raise Missing(
             f"The recording was made under the protocol {printable(name)}, whose recovery this version cannot replay; "
@@ -71,21 +69,10 @@ def _known_protocol(source: RecordingSource) -> None:
         )
 
 
-def _known_continuation(source: RecordingSource, story: Story) -> None:
-    """Past lost choices tasks recover from logs that no lineage continues; nothing is said of those."""
-    if source.manifest.protocol.on_lost == "continue" and story.escalations:
-        raise Missing(
-            "The job went on past choices that were lost (an escalated event, on_lost is continue): tasks recovered "
-            "without determinants since, and this version cannot say of such a recording whether a recovery in it is "
-            "identical.",
-            escalated=len(story.escalations),
-        )
-
-
-def _run_recovery(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> Outcome:
+def _run_recovery(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter, until: Until) -> Outcome:
+    steps.t_us = story.failed_us(scene.failure)
     _known_protocol(source)
-    _known_continuation(source, story)
-    replayed = RecoveryReplay(source, story, scene, steps)
+    replayed = RecoveryReplay(source, story, scene, steps, until=until)
     try:
         verdict, sentence = replayed.run()
     except DivergenceFound as found:

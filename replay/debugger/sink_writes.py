@@ -85,7 +85,7 @@ def _unnumbered(transactions: object) -> list[dict[str, Any]]:
 
 def _accepted_before(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> Lines:
     """What earlier attempts gave to the world since the checkpoint that this one restored, and no rollback undid."""
-    if not source.manifest.protocol.logs:
+    if not source.manifest.protocol.logs or story.recovers_without_determinants(task, attempt):
         return
     chain_: list[int] = []
     for one in sorted((one for one in source.attempts(task) if one <= attempt), reverse=True):

@@ -11,7 +11,7 @@ from replay.debugger.comparison import Comparison
 from replay.debugger.execution import Execution
 from replay.debugger.inputs import Taken
 from replay.debugger.lineage import Lineage
-from replay.debugger.logs import Built
+from replay.debugger.logs import Built, Logs
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.state_keys import changes, flat
 from replay.debugger.steps import StepWriter
@@ -32,7 +32,11 @@ _SHOWN_KEY = 40
 @dataclass(slots=True)
 class Stepping:
     """Watches an execution and its body. `lineage` says in whose log a determinant stands, `requested` which steps
-    asked for the buffers of an input."""
+    asked for the buffers of an input.
+
+    Up to `recovered` (None: throughout) the log that is followed is that of `lineage`; beyond it the replayed attempt
+    is a new execution, whose choices stand in `own_lineage`.
+    """
 
     shape: Task
     lineage: Lineage
@@ -40,14 +44,19 @@ class Stepping:
     comparison: Comparison
     bringers: Bringers
     holds_back: bool
+    recovered: Logs | None = None
+    own_lineage: Lineage | None = None
     requested: Mapping[ChannelId, int] = field(default_factory=dict)
     on_epoch: Callable[[int], None] = lambda epoch: None
+    on_append: Callable[[], None] = lambda: None
+    on_snapshot: Callable[[int], None] = lambda checkpoint: None
     execution: Execution | None = None
     coarse: bool = False
     was_coarse: bool = False
     _state: dict[str, str] = field(default_factory=dict)
     _numbers: dict[tuple[str, int], int] = field(default_factory=dict)
     _order_written: bool = False
+    _ordered_at: tuple[int, int] = (0, 0)
     _last_taken: Taken | None = None
     _element: int | None = None
     _by: int | None = None
@@ -105,11 +114,12 @@ class Stepping:
             asked = (f"step:{self.requested[channel]}",) if channel in self.requested else ()
             causes = (*self.steps.caused_by("restore"), *asked)
         else:
-            says = f"The log says the next buffer came from channel {i} ({upstream}): buffer {seq}, {what}{event}."
+            log = self._whose(MAIN, *self._ordered_at)
+            says = f"{log} says the next buffer came from channel {i} ({upstream}): buffer {seq}, {what}{event}."
             causes = (f"step:{order}",)
         self.steps.write(
             "take-buffer",
-            f"{says} {self.comparison.first_execution_took(taken)}",
+            f"{says} {self.comparison.first_execution_took(taken)}".rstrip(),
             causes=causes,
             channel=channel,
             buffer=seq,
@@ -125,6 +135,7 @@ class Stepping:
         if cursor.peek(epoch) != Order(i):
             return None
         self._order_written = True
+        self._ordered_at = epoch, cursor.offset(epoch)
         return self._determinant(Order(i), MAIN, epoch, cursor.offset(epoch))
 
     def delivering(self, record: Record, record_count: int) -> None:
@@ -210,6 +221,20 @@ class Stepping:
 
     # --- determinants ---
 
+    def _is_beyond(self, thread: str, epoch: int, offset: int) -> bool:
+        return self.recovered is not None and offset >= len(self.recovered.get(thread, {}).get(epoch, b""))
+
+    def _whose(self, thread: str, epoch: int, offset: int) -> str:
+        return "The new attempt's own log" if self._is_beyond(thread, epoch, offset) else "The log"
+
+    def _causes_of(self, thread: str, epoch: int, number: int, offset: int) -> tuple[str, ...]:
+        """The determinant itself; and what brought it, where it came back from a holder."""
+        if self.own_lineage is not None and self._is_beyond(thread, epoch, offset):
+            return (self.own_lineage.cause(thread, epoch, number, offset), *self.steps.caused_by("restore"))
+        cause = self.lineage.cause(thread, epoch, number, offset)
+        brought = self.bringers.cause(self.shape.id, thread, epoch, offset)
+        return (cause, *brought, *self.steps.caused_by("merge"))
+
     def took(self, determinant: Determinant, epoch: int, offset: int) -> None:
         """The main thread used a determinant of the log that it follows."""
         if self._order_written and isinstance(determinant, Order):
@@ -221,9 +246,7 @@ class Stepping:
     def _determinant(self, determinant: Determinant, thread: str, epoch: int, offset: int) -> int:
         number = self._numbers.get((thread, epoch), 0)
         self._numbers[thread, epoch] = number + 1
-        task = self.shape.id
-        cause = self.lineage.cause(thread, epoch, number, offset)
-        causes = (cause, *self.bringers.cause(task, thread, epoch, offset), *self.steps.caused_by("merge"))
+        causes = self._causes_of(thread, epoch, number, offset)
         upstream = ""
         if isinstance(determinant, Order) and determinant.channel < len(self.shape.inputs):
             upstream = f" ({self.shape.inputs[determinant.channel].partition('>')[0]})"
@@ -231,7 +254,8 @@ class Stepping:
         says = said(determinant, seeded=self._seeded)
         step = self.steps.write(
             kind,
-            f"The log says that {says}{upstream}: determinant {number:,} of epoch {epoch}.",
+            f"{self._whose(thread, epoch, offset)} says that {says}{upstream}: determinant {number:,} of epoch "
+            f"{epoch}.",
             actor=thread,
             causes=causes,
             log=thread,
@@ -253,12 +277,14 @@ class Stepping:
         end = self.execution.log.length(MAIN, epoch)
         self.steps.write(
             "append",
-            f"Appends it again: {determinant.kind} at offset {end - size:,} of the main log, epoch {epoch}.",
+            f"Appends it{'' if self._is_beyond(MAIN, epoch, end - size) else ' again'}: {determinant.kind} at offset "
+            f"{end - size:,} of the main log, epoch {epoch}.",
             causes=self.steps.caused_by("fire-async" if is_async(determinant) else "take-determinant"),
             log=MAIN,
             log_offset=end - size,
             size=size,
         )
+        self.on_append()
 
     def firing(self, determinant: Determinant) -> None:
         """An asynchronous determinant is about to be executed; the step is written when it is taken from the log."""
@@ -306,14 +332,14 @@ class Stepping:
         self._stand()
         thread = thread_of_output(k)
         channel = self.shape.outputs[k].channel
+        beyond = named is not None and self._is_beyond(thread, named.epoch, named.offset)
         if named is not None:
-            cause = self.lineage.cause(thread, named.epoch, named.seq, named.offset)
-            causes = (cause, *self.bringers.cause(self.shape.id, thread, named.epoch, named.offset))
+            whose = f"The new attempt's own log of {thread}" if beyond else f"The log of {thread}"
             taken = self.steps.write(
                 "take-determinant",
-                f"The log of {thread} says that buffer {cut.seq} of {channel} has {bytes_of(named.buffer_bytes)}.",
+                f"{whose} says that buffer {cut.seq} of {channel} has {bytes_of(named.buffer_bytes)}.",
                 actor=thread,
-                causes=(*causes, *self.steps.caused_by("merge")),
+                causes=self._causes_of(thread, named.epoch, named.seq, named.offset),
                 log=thread,
                 log_offset=named.offset,
                 channel=channel,
@@ -322,9 +348,10 @@ class Stepping:
             )
             self.steps.took(taken, BufferBuilt(named.buffer_bytes))
         what = "an event" if cut.is_event else "records"
+        like = "in a new execution" if beyond else "as in the first execution"
         self.steps.write(
             "cut-buffer",
-            f"Cuts buffer {cut.seq} of {channel}: {bytes_of(len(cut.payload))} of {what}, as in the first execution.",
+            f"Cuts buffer {cut.seq} of {channel}: {bytes_of(len(cut.payload))} of {what}, {like}.",
             actor=thread,
             causes=self.steps.caused_by("take-determinant", "write-record"),
             log=thread,
@@ -333,22 +360,22 @@ class Stepping:
             buffer=cut.seq,
             size=len(cut.payload),
         )
-        self._hold_back(k, cut)
+        self._hold_back(k, cut, beyond)
 
-    def _hold_back(self, k: int, cut: Cut) -> None:
+    def _hold_back(self, k: int, cut: Cut, beyond: bool) -> None:
         """A buffer that differs is told of before the divergence is: what stands beside it says how it came about."""
         try:
-            matches, received = self.comparison.cut(k, cut)
+            matches, received = self.comparison.cut(k, cut, beyond=beyond)
         except DivergenceFound:
-            self._write_held_back(k, cut, False, self.comparison.was_received(k, cut.seq))
+            self._write_held_back(k, cut, beyond, False, self.comparison.was_received(k, cut.seq))
             raise
-        self._write_held_back(k, cut, matches, received)
+        self._write_held_back(k, cut, beyond, matches, received)
 
-    def _write_held_back(self, k: int, cut: Cut, matches: bool | None, received: bool | None) -> None:
+    def _write_held_back(self, k: int, cut: Cut, beyond: bool, matches: bool | None, received: bool | None) -> None:
         channel = self.shape.outputs[k].channel
         receiver = channel.partition(">")[2]
         equal = {
-            True: "It equals the one before, byte for byte.",
+            True: f"It equals the one {'recorded' if beyond else 'before'}, byte for byte.",
             False: "It differs from the one that the recording holds.",
             None: "There is none before to compare it with.",
         }[matches]
@@ -357,8 +384,9 @@ class Stepping:
             False: f"{receiver} never received it. ",
             None: "",
         }[received]
-        kind = "hold-back" if self.holds_back else "send-buffer"
-        done = "is in the in-flight log and not sent" if self.holds_back else "was cut here and sent"
+        held = self.holds_back and not beyond
+        kind = "hold-back" if held else "send-buffer"
+        done = "is in the in-flight log and not sent" if held else "was cut here and sent"
         step = self.steps.write(
             kind,
             f"Buffer {cut.seq} of {channel} {done}. {had}{equal}",
@@ -393,6 +421,7 @@ class Stepping:
     def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
         """A snapshot is complete."""
         self.comparison.snapshot_taken(checkpoint, state)
+        self.on_snapshot(checkpoint)
 
 
 def _short(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,10 @@ _LEFT_OUT = frozenset({"metric", "checkpoint-acknowledged", "checkpoint-notified
 
 @dataclass(slots=True)
 class Story:
-    """Read once. `of_attempt` holds what happened at an attempt, by (task, attempt)."""
+    """Read once. `of_attempt` holds what happened at an attempt, by (task, attempt).
+
+    `valid_from`: of each escalation the first checkpoint that was triggered after it, where one was.
+    """
 
     failures: dict[int, Event] = field(default_factory=dict)
     starts: dict[tuple[str, int], Event] = field(default_factory=dict)
@@ -24,6 +27,7 @@ class Story:
     by_number: dict[int, Event] = field(default_factory=dict)
     rollbacks: list[Event] = field(default_factory=list)
     escalations: list[Event] = field(default_factory=list)
+    valid_from: list[int] = field(default_factory=list)
     activations: dict[int, Event] = field(default_factory=dict)
     lives: dict[str, list[Life]] = field(default_factory=dict)
     records_states: bool = False
@@ -52,6 +56,9 @@ class Story:
         self.records_states = self.records_states or kind == "recovery-state"
         if kind == "escalated":
             self.escalations.append(event)
+        elif kind == "checkpoint-triggered" and len(self.valid_from) < len(self.escalations):
+            missing = len(self.escalations) - len(self.valid_from)
+            self.valid_from += [event.get("checkpoint", 0)] * missing
         task, attempt = event.get("at", event.get("task")), event.get("attempt")
         if kind == "task-failed" and isinstance(event.get("failure"), int):
             self.failures[event["failure"]] = event
@@ -70,6 +77,11 @@ class Story:
             known = ", ".join(str(one) for one in sorted(self.failures)) or "none"
             raise ReplayError(f"the recording has no failure {number}", remedy=f"Its failures are: {known}")
         return self.failures[number]
+
+    def failed_us(self, number: int | None) -> int:
+        """When a failure happened; 0 where the recording does not say."""
+        t_us = self.failures.get(-1 if number is None else number, {}).get("t_us")
+        return t_us if isinstance(t_us, int) else 0
 
     def first_failure(self, task: str | None) -> int:
         """The first failure, or the first of that task."""
@@ -114,11 +126,25 @@ class Story:
                 counted.pop(channel, None)
         return list(counted.values())
 
+    def states_of(self, task: str, attempt: int) -> list[str]:
+        """The recovery states that the attempt is recorded to have entered, in order."""
+        events = self.of_attempt.get((task, attempt), ())
+        return [str(event.get("to")) for event in events if event.get("type") == "recovery-state"]
+
+    def last_state(self, task: str, attempt: int) -> str:
+        """The recovery state that an attempt ended in."""
+        return (self.states_of(task, attempt) or ["Standby"])[-1]
+
     def began_to_replay(self, task: str, attempt: int) -> bool:
         """Whether the attempt came so far as to process records; true where states are not recorded."""
-        events = self.of_attempt.get((task, attempt), ())
-        states = [event.get("to") for event in events if event.get("type") == "recovery-state"]
-        return "Replaying" in states if self.records_states else (task, attempt) in self.starts
+        if self.records_states:
+            return "Replaying" in self.states_of(task, attempt)
+        return (task, attempt) in self.starts
+
+    def processed(self, task: str, attempt: int) -> bool:
+        """Whether the attempt executed anything: from the start, after a rollback, or or once its recovery let it."""
+        whole = attempt == 0 or self.was_rolled_back_to(task, attempt)
+        return whole or self.began_to_replay(task, attempt)
 
     def was_cut_short(self, task: str, attempt: int) -> bool:
         """Whether a failure or a rollback ended the attempt."""
@@ -128,6 +154,28 @@ class Story:
     def was_rolled_back_to(self, task: str, attempt: int) -> bool:
         """Whether the attempt began with a global rollback."""
         return "rollback" in self.starts.get((task, attempt), {})
+
+    def void_before(self, above: Collection[str], t_us: int) -> int | None:
+        """Past the lost choices of one of these tasks: before which epoch a task below it shares no log at a time.
+
+        0 where nothing was lost by then; None: before any, as no checkpoint was triggered since.
+        """
+        found = 0
+        for number, event in enumerate(self.escalations):
+            if event.get("task") in above and event["t_us"] <= t_us:
+                if number >= len(self.valid_from):
+                    return None
+                found = max(found, self.valid_from[number])
+        return found
+
+    def recovers_without_determinants(self, task: str, attempt: int) -> bool:
+        """Whether the attempt began past choices that were lost, so that no log binds it."""
+        return self.starts.get((task, attempt), {}).get("diverged") is True
+
+    @property
+    def without_determinants(self) -> frozenset[tuple[str, int]]:
+        """All such attempts."""
+        return frozenset(one for one in self.starts if self.recovers_without_determinants(*one))
 
     def attempts(self, task: str) -> frozenset[int]:
         """The attempts of a task that any event tells of."""

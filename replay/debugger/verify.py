@@ -88,7 +88,16 @@ def plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt
         )
     where = f"the log of attempt {attempt} of {task}"
     check_decodable(logs, where, len(source.graph.task(task).inputs))
-    return Plan(task, checkpoint, state, logs, (attempt,), where, to_the_last_take=not source.graph.task(task).outputs)
+    return Plan(
+        task,
+        checkpoint,
+        state,
+        logs,
+        (attempt,),
+        where,
+        to_the_last_take=not source.graph.task(task).outputs,
+        begin_anew=story.without_determinants,
+    )
 
 
 def verify_attempt(

@@ -83,7 +83,8 @@ class Walk:
         kinds = {event.get("type") for event in events}
         self._records_effects = bool(kinds & set(_RECORDED_EFFECTS))
         self._records_states = "recovery-state" in kinds
-        setting = Setting.of(self.graph, task, self._holdings, self._was_informed)
+        diverged = self.story.recovers_without_determinants(task, self.scene.attempt)
+        setting = Setting.of(self.graph, task, self._holdings, self._was_informed, diverged=diverged)
         self.manager = RecoveryManager(setting, observer=self)
 
     # --- driving ---
@@ -190,7 +191,9 @@ class Walk:
             case "state-restored":
                 return StateRestored(int(event["checkpoint"]))
             case "channel-reconnected":
-                return ChannelReconnected(channel, event["side"], int(event.get("received", 0)))
+                return ChannelReconnected(
+                    channel, event["side"], int(event.get("received", 0)), event.get("diverged") is True
+                )
             case "channel-lost":
                 return ChannelLost(channel, event["side"])
             case "determinants-request-received":

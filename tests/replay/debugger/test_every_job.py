@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from replay.bundle.frames import BUFFER_HEAD_BYTES, read_buffers
-from replay.bundle.reader import Bundle
 from replay.debugger.outcome import Outcome
 from replay.debugger.replay import replay
 from replay.debugger.story import Story
@@ -77,10 +76,8 @@ def recorded(job: int, n: int) -> tuple[str, MemoryMembers]:
     return chosen.command(), MemoryMembers({**files, "job.json": run.manifest.to_bytes()})
 
 
-def expected(bundle: Bundle, story: Story, outcome: Outcome) -> str:
+def expected(story: Story, outcome: Outcome) -> str:
     """What the recording allows to be said."""
-    if bundle.manifest.protocol.name == "coordinated":
-        return "unknown"
     return "identical" if any(story.returned_to(outcome.task, outcome.attempt or 0).values()) else "free"
 
 
@@ -96,7 +93,7 @@ def test_what_was_recorded_replays_as_it_was(job: int, n: int) -> None:
         if "escalated" in outcome.sentence or "rolled back" in outcome.sentence:
             assert outcome.verdict == "free", where
         else:
-            assert outcome.verdict == expected(bundle, story, outcome), where
+            assert outcome.verdict == expected(story, outcome), where
         assert outcome.sentence.endswith("."), where
 
 
@@ -119,7 +116,7 @@ def test_every_setting_is_met_and_most_verdicts_too() -> None:
     met = [setting_of(job, n) for job, n in RECORDINGS]
     assert all(one in met for one in SETTINGS)
     verdicts = {replay(bundle_of(recorded(job, n)[1]), failure=0).verdict for job, n in RECORDINGS[: len(JOBS)]}
-    assert verdicts == {"identical", "free", "unknown"}
+    assert verdicts == {"identical", "free"}
 
 
 @pytest.mark.parametrize("job", range(len(JOBS)))

@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-import io
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
 from functools import lru_cache
-from itertools import islice, takewhile
-from typing import Any, BinaryIO
+from typing import Any
 
+from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.debugger.ports import StepRow
 from replay.simulation.world import World
 
 
-class MemoryMembers:
-    """A bundle's members in memory, by name."""
-
-    def __init__(self, members: dict[str, bytes]) -> None:
-        self.members = dict(sorted(members.items()))
-        self._names = list(self.members)
-
-    def names(self, prefix: str = "") -> Iterator[str]:
-        following = islice(self._names, bisect_left(self._names, prefix), None)
-        return takewhile(lambda name: name.startswith(prefix), following)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.members
-
-    def size(self, name: str) -> int:
-        return len(self.members[name])
-
-    def read(self, name: str) -> bytes:
-        return self.members[name]
-
-    def open(self, name: str) -> BinaryIO:
-        return io.BytesIO(self.members[name])
-
-    def digest(self, name: str) -> bytes:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        pass
+class MemoryMembers(MembersInMemory):
+    """A bundle's members in memory, to be tampered with."""
 
     def with_(self, name: str, data: bytes) -> MemoryMembers:
         return MemoryMembers({**self.members, name: data})
