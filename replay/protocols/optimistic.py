@@ -121,6 +121,7 @@ class Optimistic(FaultTolerance):
             if attempt.alive:
                 attempt.forget_arrivals(self.accepts)
         engine.failures.replace(failure, re)
+        engine.failures.hosts.serve()  # its slot was given away while this was being found out
 
     def _is_orphan(self, engine: Engine, task: TaskId) -> bool:
         """Whether its state, or the stable log that its next attempt is going to follow, follows from what was lost."""

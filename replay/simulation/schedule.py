@@ -49,13 +49,17 @@ MOMENTS: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """After the so-and-so-manieth event of a kind, strikes the task that it is about, or a neighbour of it."""
+    """After the so-and-so-manieth event of a kind, strikes the task that it is about, or a neighbour of it.
+
+    `way`: `kill` the task, its `host`, or that of its `standby`; or `suspect` it.
+    """
 
     event: str
     nth: int
     victim: str
     delay_us: int
     pick: int = 0
+    way: str = "kill"
 
     def task(self, graph: Graph, fields: Mapping[str, Any]) -> TaskId:
         """Whom it hits; `pick` chooses among several."""
@@ -144,8 +148,23 @@ class Marksman:
         nth = self._seen[kind] = self._seen.get(kind, -1) + 1
         for aim in [one for one in self._waiting if one.event == kind and one.nth == nth]:
             self._waiting.remove(aim)
-            task = aim.task(self.engine.graph, fields)
-            self.engine.failures.kills.strike_at(task, self.engine.scheduler.now_us + aim.delay_us)
+            self._strike(aim, aim.task(self.engine.graph, fields))
+
+    def _strike(self, aim: Aim, task: TaskId) -> None:
+        failures, at_us = self.engine.failures, self.engine.scheduler.now_us + aim.delay_us
+        if aim.way == "suspect":
+            failures.suspicions.suspect_at(task, at_us)
+        elif aim.way in ("host", "standby"):
+            failures.kills.strike_host_at(lambda: self._host(aim, task), at_us)
+        else:
+            failures.kills.strike_at(task, at_us)
+
+    def _host(self, aim: Aim, task: TaskId) -> str:
+        """Where the task is by then, or one of its standbys if it has any."""
+        standbys = sorted(self.engine.failures.standbys.hosts_of(task))
+        if aim.way == "standby" and standbys:
+            return standbys[aim.pick % len(standbys)]
+        return self.engine.failures.placement.host_of(task)
 
 
 def random_schedule(draw: Random, manifest: Manifest, duration_ms: float) -> Schedule:

@@ -26,3 +26,10 @@ def random_site(draw: Random, manifest: Manifest) -> Site:
     full = -(-tasks // hosts)
     slots = draw.choice((None, full, full + draw.choice((1, 2, full))))
     return Site(hosts, slots, draw.random() < 0.3)
+
+
+def host_names(site: Site, manifest: Manifest) -> list[str]:
+    """The hosts that a run on that site has."""
+    widest = max(vertex.parallelism for vertex in manifest.vertices)
+    count = max(2, manifest.protocol.standby + 1, widest + 1) if site.hosts is None else site.hosts
+    return [f"host-{number}" for number in range(count)]

@@ -6,9 +6,10 @@ import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from replay.errors import WrongSetting
+from replay.errors import PoolExhausted, WrongSetting
 from replay.simulation.checks import violations
 from replay.simulation.plan import Plan
+from replay.simulation.refusals import roomier, untrue
 from replay.simulation.shrinking import smaller
 from replay.simulation.world import World, random_plan
 
@@ -28,17 +29,39 @@ def trial(seed: int) -> Verdict:
 
 
 def trial_of(plan: Plan) -> Verdict:
-    """Runs the world of a plan. A fault is a check that fails, or anything that is raised."""
+    """Runs the world of a plan. A fault is a check that fails, or anything that is raised.
+
+    A sentence about its settings is none where it is true; then the world is run with room enough, and looked at so.
+    """
     world = World(plan)
     try:
-        recording = world.run()
-        faults = [f"{one.survivor} holds more of {one.what} than {one.recovering} got" for one in world.overlooked]
-        return Verdict(world, (*faults, *violations(recording)))
+        return Verdict(world, _faults(world))
+    except (PoolExhausted, WrongSetting) as fault:
+        if world.engine is None or not world.engine.scheduler.actions:
+            return Verdict(world, (_told(fault),), refused=True)
+        return Verdict(world, _faults_with_room(world, fault))
     except Exception as fault:  # the edge: whatever a world raises is its verdict
-        last = traceback.extract_tb(fault.__traceback__)[-1]
-        where = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
-        refused = isinstance(fault, WrongSetting) and (world.engine is None or not world.engine.scheduler.actions)
-        return Verdict(world, (f"{type(fault).__name__} in {where}: {fault}",), refused)
+        return Verdict(world, (_told(fault),))
+
+
+def _faults(world: World) -> tuple[str, ...]:
+    recording = world.run()
+    faults = [f"{one.survivor} holds more of {one.what} than {one.recovering} got" for one in world.overlooked]
+    return (*faults, *violations(recording))
+
+
+def _faults_with_room(world: World, said: PoolExhausted | WrongSetting) -> tuple[str, ...]:
+    roomy = World(roomier(world.plan, said))
+    try:
+        return (*_faults(roomy), *untrue(world, said, roomy))
+    except Exception as fault:  # the same edge
+        return (_told(fault),)
+
+
+def _told(fault: Exception) -> str:
+    last = traceback.extract_tb(fault.__traceback__)[-1]
+    where = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
+    return f"{type(fault).__name__} in {where}: {fault}"
 
 
 def failing(seeds: Iterable[int]) -> Iterator[Verdict]:

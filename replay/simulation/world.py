@@ -21,6 +21,8 @@ from replay.simulation.recording import Recording
 from replay.simulation.schedule import Marksman, Schedule, random_schedule
 from replay.simulation.settings import random_costs, random_protocol
 from replay.simulation.spilling import spilling
+from replay.simulation.surroundings import surrounded
+from replay.simulation.troubles import troubled
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,10 @@ def random_plan(seed: int) -> Plan:
         jitter=draw.choice((0.3, 0.8, 1.0)),
         options=job.options,
     )
-    plan = spilling(drawn)
-    schedule = random_schedule(draw, plan.manifest(), workload.duration_ms(job, events, rate_per_s))
-    return replace(plan, schedule=schedule)
+    plan = surrounded(spilling(drawn))
+    duration_ms = workload.duration_ms(job, events, rate_per_s)
+    schedule = random_schedule(draw, plan.manifest(), duration_ms)
+    return replace(plan, schedule=troubled(Random(f"troubles {seed}"), schedule, plan, duration_ms))
 
 
 class World:

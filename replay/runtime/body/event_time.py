@@ -83,8 +83,9 @@ class SourceTime:
         periods = ((self.marks.callback, self.marks.every_ms), (IDLE_CALLBACK, self.marks.idle_after_ms))
         return [(callback, period_ms) for callback, period_ms in periods if period_ms]
 
-    def _set(self, callback: str, period_ms: int) -> None:
-        timer = Timer(self._clock.now_ms() + period_ms)
+    def _set(self, callback: str, period_ms: int, fired_ms: int = 0) -> None:
+        # A clock that is read only once in a while may stand still for many periods.
+        timer = Timer(max(self._clock.now_ms(), fired_ms) + period_ms)
         self._body.timers.set(timer, callback=callback, period_ms=period_ms)
 
     def fires(self, callback: str, at_ms: int) -> bool:
@@ -101,7 +102,7 @@ class SourceTime:
             if self.ingestion:
                 self.marks.reached(self._clock.now_ms())
             self._emit_news()
-        self._set(callback, period_ms)
+        self._set(callback, period_ms, at_ms)
         return True
 
     def stamp(self, timestamp: int) -> int:

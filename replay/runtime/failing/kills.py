@@ -121,3 +121,13 @@ class Kills:
         """Strikes a task at that time, on the spur of the moment: the job does not end before."""
         self.left += 1
         self.engine.scheduler.at(t_us, self._striking(task, Blow((Kill(task, 0),))))
+
+    def strike_host_at(self, host: Callable[[], str], t_us: int) -> None:
+        """Strikes the host that is meant by then at that time, likewise."""
+        self.left += 1
+
+        def strike() -> None:
+            kill = KillHost(host(), t_us / 1000)
+            self._strike_host(kill, Blow((kill,)))
+
+        self.engine.scheduler.at(t_us, strike)

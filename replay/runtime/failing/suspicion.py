@@ -47,6 +47,11 @@ class Suspicions:
         for suspicion in self._all:
             self._at(int(suspicion.at_ms * 1000), suspicion)
 
+    def suspect_at(self, task: TaskId, t_us: int) -> None:
+        """Holds up a task's heartbeats from that time on, on the spur of the moment: the job does not end before."""
+        self.left += 1
+        self._at(t_us, Suspicion(task, t_us / 1000))
+
     def _at(self, t_us: int, suspicion: Suspicion) -> None:
         self.engine.scheduler.at(t_us, lambda: self._hold_up(suspicion))
 

@@ -43,7 +43,7 @@ def test_a_rollback_without_an_orphan_is_caught(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_message_of_lost_choices_that_comes_late_is_not_received(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Optimistic, "accepts", lambda *_: True)
-    assert faults_of(range(262, 263)) or faults_of(range(1500)), "nothing that was under way ever came too late"
+    assert any(faults_of(range(seed, seed + 1)) for seed in range(1500)), "nothing under way ever came too late"
 
 
 def test_worlds_show_both_rollbacks_and_recoveries_alone() -> None:

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from replay.protocols import PROTOCOLS
+from replay.runtime.attempts.memory import Memory
 from replay.simulation.trial import trial_of
 from replay.simulation.world import World, random_plan
 
@@ -21,7 +22,8 @@ def world_under(seed: int, protocol: str, **costs: Any) -> World:
         sharing_depth=plan.protocol.sharing_depth if chosen.shares else 0,
         standby=plan.protocol.standby if chosen.standbys else 0,
     )
-    return World(replace(plan, protocol=settings, costs=replace(plan.costs, **costs)))
+    memory = replace(plan.memory, determinant_pool_bytes=Memory().determinant_pool_bytes)
+    return World(replace(plan, protocol=settings, memory=memory, costs=replace(plan.costs, **costs)))
 
 
 def seeds_of(job: str) -> Iterator[int]:

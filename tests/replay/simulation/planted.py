@@ -216,7 +216,7 @@ PLANTS: tuple[Planted, ...] = (
     Planted(sends_what_it_rebuilds, None, _shares),
     Planted(interrupts_before_it_has_caught_up, None, _is_struck),
     Planted(answers_before_it_has_heard_all_again, None, _is_struck),
-    Planted(keeps_half_a_record, None, lambda plan: not _shares(plan)),
+    Planted(keeps_half_a_record, None, lambda plan: plan.protocol.name == "clonos" and not _shares(plan)),
 )
 
 WIDE_PLANTS: tuple[Planted, ...] = (

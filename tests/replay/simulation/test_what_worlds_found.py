@@ -9,12 +9,17 @@ from random import Random
 
 import pytest
 
+from replay.log.codec import decode_all
+from replay.log.determinants import TimerTrigger
 from replay.model import Edge, Protocol
 from replay.recovery import Setting
 from replay.runtime.costs import Costs
 from replay.runtime.failing.doubts import CAUSE
 from replay.simulation.plan import Plan
+from replay.simulation.recording import Recording
 from replay.simulation.schedule import Aim, Schedule
+from replay.simulation.settings import under
+from replay.simulation.site import Site
 from replay.simulation.trial import Verdict, trial_of
 from replay.simulation.workloads import PassingThrough
 
@@ -84,3 +89,33 @@ def test_barriers_of_an_aborted_checkpoint_are_let_go_below_every_task_that_fail
         if event["type"] == "checkpoint-ignored"
     ]
     assert "sink.1" in {event["task"] for event in ignoring}, "it survived, and waited for map-1.0"
+
+
+def test_a_failed_task_finds_a_slot_that_standbys_were_given_while_its_orphans_were_looked_for() -> None:
+    """All slots are full; the one that the failed task left is given away before its successor can ask."""
+    plan = plan_of("source>map-1 map-1>sink", Schedule(((("map-1.0", 12.0),),)), sizes={"map-1": 2})
+    plan = replace(plan, protocol=under("optimistic", plan.protocol), site=Site(hosts=2, slots=2))
+    waited = [
+        event
+        for verdict in verdicts(replace(plan, costs=replace(plan.costs, log_interval_us=500)))
+        for event in map(json.loads, events_of(verdict).splitlines())
+        if event["type"] == "task-rescheduled"
+    ]
+    assert any("no other host has had a free slot" in event["why"] for event in waited)
+
+
+def test_a_source_whose_clock_stands_still_fires_a_timer_once_a_period() -> None:
+    """A clock that is read every 20 ms, and watermarks every 5: else the timer that is set anew is always due."""
+    plan = plan_of("source>map-1 map-1>sink", Schedule(), checkpoint_interval_ms=40)
+    source = replace(plan.vertices[0], options={"watermarks": {"every_ms": 5}}, services={"time": "periodic:20"})
+    plan = replace(plan, vertices=(source, *plan.vertices[1:]), costs=replace(plan.costs, timer_late_us=1))
+    for verdict in verdicts(plan):
+        world = verdict.world
+        recording = Recording(world.manifest, world.members.members, ())
+        fired = [
+            one.timestamp
+            for epoch in recording.epochs("source.0", 0, "main")
+            for _, _, one in decode_all(recording.log("source.0", 0, "main", epoch))
+            if isinstance(one, TimerTrigger) and one.callback == "periodic-watermark-extractor"
+        ]
+        assert fired and len(fired) == len(set(fired)), f"seed {verdict.world.seed}: {fired}"
