@@ -12,6 +12,7 @@ from dashboard import jobs
 from dashboard.models import Job
 from dashboard.models.status import PENDING
 from dashboard.work.watch import until_ended
+from replay.debugger.following import Until
 from replay.errors import ReplayError
 
 JOB_ID = re.compile(r"j_[0-9a-z]{12}")
@@ -26,11 +27,12 @@ class Wanted:
     task: str | None = None
     failure: int | None = None
     attempt: int | None = None
+    until: Until = "snapshot"
 
     def targets(self, failures: Sequence[tuple[int, str]]) -> list[Wanted]:
         if self.attempt is not None or self.failure is not None:
             return [self]
-        found = [Wanted(task, number) for number, task in failures if self.task in (None, task)]
+        found = [Wanted(task, number, until=self.until) for number, task in failures if self.task in (None, task)]
         if not found:
             of = f" of {self.task}" if self.task else ""
             raise ReplayError(f"the recording has no failure{of}", remedy="Name an attempt with --task and --attempt")
@@ -53,7 +55,7 @@ def replay_path(path: Path, wanted: Wanted) -> list[dict[str, Any]]:
     with open_bundle(path) as bundle:
         failures = [(e["failure"], str(e["task"])) for e in bundle.events() if e.get("type") == "task-failed"]
         return [
-            replay(bundle, task=one.task, failure=one.failure, attempt=one.attempt).to_json()
+            replay(bundle, task=one.task, failure=one.failure, attempt=one.attempt, until=one.until).to_json()
             for one in wanted.targets(failures)
         ]
 

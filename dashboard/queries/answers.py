@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from ingest.lake.readers import Lake
 
 _SQL = """
-SELECT "of", attempt, channel, result, logs, t_us
-FROM events WHERE type = 'determinants-received' AND "at" = "of" ORDER BY n
+SELECT type, coalesce("of", "at", task), attempt, channel, result, logs, t_us
+FROM events
+WHERE (type = 'determinants-received' AND "at" = "of")
+   OR (type = 'channel-lost' AND side = 'output')
+   OR (type = 'recovery-state' AND "to" = 'Replaying')
+ORDER BY n
 """
 
 
@@ -29,11 +35,30 @@ class Answer:
 
 
 def answers(lake: Lake, *, job: str) -> list[Answer]:
-    """Every answer that a failed task took, with how many bytes of its own logs it carried."""
-    return [
-        Answer(task, attempt, channel or "", result or "", own_log_bytes(task, logs), t_us)
-        for task, attempt, channel, result, logs, t_us in lake.rows(_SQL, job=job)
-    ]
+    """The answers that an attempt began to replay with, with how many bytes of the task's own logs each carried."""
+    return counted(lake.rows(_SQL, job=job))
+
+
+def counted(events: Iterable[tuple[Any, ...]]) -> list[Answer]:
+    """Of asks that were repeated, as a failure elsewhere voids what was answered: the round that counted.
+
+    The last answer on a channel replaces the one before, and the loss of a channel voids what had come on it; what
+    comes once an attempt replays changes nothing for it.
+    """
+    rounds: dict[tuple[str, int | None], dict[str, Answer]] = {}
+    closed: set[tuple[str, int | None]] = set()
+    for kind, task, attempt, channel, result, logs, t_us in events:
+        whose = task, attempt
+        if kind == "recovery-state":
+            closed.add(whose)
+        elif whose in closed:
+            continue
+        elif kind == "channel-lost":
+            rounds.get(whose, {}).pop(channel or "", None)
+        else:
+            answer = Answer(task, attempt, channel or "", result or "", own_log_bytes(task, logs), t_us)
+            rounds.setdefault(whose, {})[answer.channel] = answer
+    return [answer for of_attempt in rounds.values() for answer in of_attempt.values()]
 
 
 def own_log_bytes(task: str, logs: str | None) -> int:
@@ -52,12 +77,12 @@ def own_log_bytes(task: str, logs: str | None) -> int:
 
 
 def latest_round(given: list[Answer], task: str, attempt: int | None) -> list[Answer]:
-    """For one recovery: the last answer of each channel, for a second one replaces the first."""
-    last: dict[str, Answer] = {}
-    for answer in given:
-        if answer.task == task and (attempt is None or answer.attempt in (None, attempt)):
-            last[answer.channel] = answer
-    return sorted(last.values(), key=lambda answer: (-answer.own_bytes, answer.channel))
+    """Those of one recovery: of that attempt, or of the latest one that was answered; the most bytes first."""
+    of_task = [answer for answer in given if answer.task == task]
+    numbers = [answer.attempt for answer in of_task if answer.attempt is not None]
+    wanted = max(numbers, default=None) if attempt is None else attempt
+    found = [answer for answer in of_task if answer.attempt in (None, wanted)]
+    return sorted(found, key=lambda answer: (-answer.own_bytes, answer.channel))
 
 
 def is_uneven(round_of_answers: list[Answer]) -> bool:

@@ -49,6 +49,12 @@ class Failure:
         return _between(self.failed_us, self.running_us)
 
     @property
+    def ended_us(self) -> int | None:
+        """When its recovery was over: it was running again, or another failure or a rollback ended it."""
+        ends = (self.running_us, self.again_us, self.rollback_us)
+        return next((t_us for t_us in ends if t_us is not None), None)
+
+    @property
     def helper(self) -> str:
         """Who went on in its place."""
         if self.action is None:

@@ -28,7 +28,7 @@ SELECT task, attempt, t_us, n, attempt = 0 OR rollback IS NOT NULL FROM events
 WHERE type = 'attempt-started' AND task IN (SELECT unnest($tasks)) ORDER BY n
 """
 _FAILED_SQL = """
-SELECT task, attempt, t_us, n FROM events
+SELECT task, attempt, t_us, n, coalesce(cause, '') = 'suspected' FROM events
 WHERE type = 'task-failed' AND task IN (SELECT unnest($tasks)) ORDER BY n
 """
 
@@ -48,7 +48,15 @@ def timeline(lake: Lake, *, job: str, manifest: Manifest, failures: list[Failure
             if began is not None or done is not None
         ],
         "failures": [
-            {"failure": f.failure, "task": f.task, "failedUs": f.failed_us, "runningUs": f.running_us}
+            {
+                "failure": f.failure,
+                "task": f.task,
+                "failedUs": f.failed_us,
+                "suspected": f.suspected,
+                "runningUs": f.running_us,
+                "endUs": f.ended_us,
+                "endedBy": f.outcome,
+            }
             for f in failures
             if f.failed_us is not None
         ],
@@ -99,7 +107,7 @@ def _spans(
     The first attempt runs at once, and so does one that a rollback began: neither has anything to recover.
     """
     marks = [(t_us, n, state, None) for state, t_us, n in states]
-    marks += [(t_us, n, "Failed", None) for _, t_us, n in failed]
+    marks += [(t_us, n, "Suspected" if suspected else "Failed", None) for _, t_us, n, suspected in failed]
     marks += [(t_us, n, "Running" if at_once else "Standby", attempt) for attempt, t_us, n, at_once in starts]
     marks.sort(key=lambda mark: mark[:2])
     spans: list[dict[str, Any]] = []

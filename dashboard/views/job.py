@@ -83,6 +83,7 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         context |= {"outside": outside(found.manifest.protocol), "timeline": picture, "summary": sentences}
         chosen = context["chosen"]
         context["answers"] = latest_round(given, chosen.task, None) if chosen else []
+        context["answers_of"] = next((one.attempt for one in context["answers"]), None)
     return context
 
 

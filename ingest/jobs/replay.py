@@ -8,6 +8,7 @@ import queue
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from ingest.jobs.lifeline import Answers, Command, Lifeline
 from ingest.jobs.limits import limit_resources
@@ -26,7 +27,7 @@ def run(request: Command, answers: Answers) -> None:
     tell = Teller(answers)
     tell("reading", 0, None, "steps", always=True)
     sink = ParquetStepSink(Path(request["folder"]))
-    which = {name: request.get(name) for name in ("task", "failure", "attempt")}
+    which: dict[str, Any] = {name: request.get(name) for name in ("task", "failure", "attempt")}
     with open_bundle(request["pack"]) as bundle:
         outcome = replay(bundle, **which, sink=sink, progress=tell)
     tell("sorting", sink.steps, sink.steps, "steps", always=True)

@@ -134,7 +134,8 @@ class Following:
     def run(self, restored: str) -> None:
         """To the end of what is followed; raises where something contradicts or is missing."""
         execution = self.execution
-        self.stepping.begin(execution, restored, self.steps.caused_by("transition"))
+        began = self.story.start_of(self.scene.task, self.scene.attempt)[1]
+        self.stepping.begin(execution, restored, self.steps.caused_by("transition") if self.tells else began)
         self._tell_used_up()
         execution.start()
         self._tell_rebuilt()

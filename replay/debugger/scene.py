@@ -15,7 +15,10 @@ from replay.model import MAIN, TaskId, Thread
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`failure` None: an attempt is executed again from its own log. `before`: the attempts that it continues."""
+    """`failure` None: an attempt is executed again from its own log. `before`: the attempts that it continues.
+
+    `in_storage`: the holder that is no task is a stable storage, and not the world outside.
+    """
 
     task: TaskId
     attempt: int
@@ -23,6 +26,7 @@ class Scene:
     failure: int | None = None
     before: tuple[int, ...] = ()
     failed_attempt: int | None = None
+    in_storage: bool = False
 
 
 def choose(
@@ -57,7 +61,9 @@ def _of_failure(source: RecordingSource, story: Story, task: TaskId, number: int
         attempt = following
     # Where nothing came back, there is still the attempt before to look at.
     chain = story.lineage_before(task, attempt, source.attempts(task)) or (failed,)
-    return Scene(task, attempt, story.checkpoint_of(task, attempt), number, chain, failed)
+    return Scene(
+        task, attempt, story.checkpoint_of(task, attempt), number, chain, failed, source.manifest.protocol.in_storage
+    )
 
 
 def _ended_before_replaying(story: Story, task: TaskId, attempt: int) -> bool:

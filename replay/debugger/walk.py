@@ -303,7 +303,7 @@ class Walk:
             return ()
         step = self.steps.write(
             "merge",
-            merge_words(logs, list(self.received.values())),
+            merge_words(logs, list(self.received.values()), self.scene),
             causes=tuple(f"step:{step}" for step in self.answered.values()),
             size=sum(len(copy.data) for copy in logs),
         )
@@ -315,21 +315,21 @@ class Walk:
             case RequestReplay(channel, epoch, skip):
                 self._expect("replay-requested", channel=channel, epoch=epoch, skip=skip)
                 self.requested[channel] = self.steps.write(
-                    "request", effect_words(effect), causes=causes, channel=channel
+                    "request", effect_words(effect, self.scene), causes=causes, channel=channel
                 )
             case RequestDeterminants(channel, of, epoch):
                 self._expect("determinants-requested", of=of, channel=channel, epoch=epoch)
-                step = self.steps.write("request", effect_words(effect), causes=causes, channel=channel)
+                step = self.steps.write("request", effect_words(effect, self.scene), causes=causes, channel=channel)
                 if of == self.scene.task:
                     self.asked[channel] = step
             case AnswerDeterminants(channel, of, result, logs):
                 extents = [list(extent) for extent in logs.extents()]
                 self._expect("determinants-returned", of=of, channel=channel, result=result, logs=extents)
-                self.steps.write("answer", effect_words(effect), causes=self._causes, channel=channel)
+                self.steps.write("answer", effect_words(effect, self.scene), causes=self._causes, channel=channel)
             case Escalate(why):
                 self._expect("escalated")
                 self.escalated = why
-                self.steps.write("transition", effect_words(effect), causes=self._causes)
+                self.steps.write("transition", effect_words(effect, self.scene), causes=self._causes)
             case StartReplaying(logs):
                 self.started = logs
                 self.started_us = self.steps.t_us
@@ -340,7 +340,7 @@ class Walk:
             case EnteredRunning():
                 self.on_effect(effect, self._causes)
             case _:
-                self.steps.write("request", effect_words(effect), causes=self._causes)
+                self.steps.write("request", effect_words(effect, self.scene), causes=self._causes)
 
     def _expect(self, kind: str, **fields: Any) -> None:
         if self._records_effects:

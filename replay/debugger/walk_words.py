@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from replay.debugger.scene import Scene
 from replay.debugger.story import Event, extents_of
-from replay.debugger.words import bytes_of, counted, listed, named
+from replay.debugger.words import bytes_of, counted, listed, named, outside
+from replay.model import WORLD
 from replay.recovery import (
     AnswerDeterminants,
     ChannelLost,
@@ -67,12 +68,8 @@ def event_words(event: Event, told: ManagerEvent, scene: Scene) -> tuple[str, st
                 "main",
             )
         case DeterminantsReturned(channel, of, result):
-            holder = channel.partition(">")[2]
-            return (
-                "answer",
-                f"{holder} answers on {channel} for the logs of {of}: {_extent_words(event)} ({_RESULTS[result]}).",
-                "main",
-            )
+            said = f"answers{_on(channel)} for the logs of {of}: {_extent_words(event)} ({_RESULTS[result]})."
+            return "answer", f"{_sentence_with(_holder(channel, scene))} {said}", "main"
         case ReplayRequested(channel, epoch, skip):
             asker = channel.partition(">")[2]
             without = f", without the first {counted(skip, 'buffer')}, which it has" if skip else ""
@@ -86,15 +83,15 @@ def event_words(event: Event, told: ManagerEvent, scene: Scene) -> tuple[str, st
             return "transition", f"{scene.task} is told {type(told).__name__}.", "main"
 
 
-def effect_words(effect: Effect) -> str:
+def effect_words(effect: Effect, scene: Scene) -> str:
     """What the manager asks the runtime to do."""
     match effect:
         case RequestReplay(channel, epoch, skip):
             without = f", without the first {counted(skip, 'buffer')}" if skip else ""
             return f"Asks {channel.partition('>')[0]} for the buffers of {channel} from epoch {epoch} on{without}."
         case RequestDeterminants(channel, of, epoch):
-            holder = channel.partition(">")[2]
-            return f"Asks {holder} on {channel} for what it holds of the logs of {of}, from epoch {epoch} on."
+            holder = _holder(channel, scene)
+            return f"Asks {holder}{_on(channel)} for what it holds of the logs of {of}, from epoch {epoch} on."
         case AnswerDeterminants(channel, of, result, logs):
             size = sum(len(copy.data) for copy in logs)
             return f"Answers {channel.partition('>')[0]} for the logs of {of}: {bytes_of(size)} ({_RESULTS[result]})."
@@ -106,7 +103,22 @@ def effect_words(effect: Effect) -> str:
             return f"{type(effect).__name__}."
 
 
-def merge_words(logs: Logs, answers: list[Event]) -> str:
+def _holder(channel: str, scene: Scene) -> str:
+    """Who is asked on a channel; the holder that is no task is called what it is."""
+    holder = channel.partition(">")[2]
+    return holder if holder != WORLD else outside(in_storage=scene.in_storage)
+
+
+def _on(channel: str) -> str:
+    """The channel of an ask; there is none to what is no task."""
+    return "" if channel.endswith(f">{WORLD}") else f" on {channel}"
+
+
+def _sentence_with(holder: str) -> str:
+    return f"{holder[0].upper()}{holder[1:]}" if holder.startswith("the ") else holder
+
+
+def merge_words(logs: Logs, answers: list[Event], scene: Scene) -> str:
     """Whose copy won, and by how much."""
     if not logs:
         return f"{counted(len(answers), 'answer')}, and not one byte of the lost logs: a new execution is free."
@@ -122,9 +134,8 @@ def merge_words(logs: Logs, answers: list[Event]) -> str:
         ]
         less = [len(copy.data) - one for one in lengths if one < len(copy.data)]
         behind = f"; another copy holds {bytes_of(min(less))} less" if less else ""
-        parts.append(
-            f"{named(copy.log.thread)}, epoch {copy.epoch}: {bytes_of(len(copy.data))} from {copy.holder}{behind}"
-        )
+        holder = copy.holder if copy.holder != WORLD else outside(in_storage=scene.in_storage)
+        parts.append(f"{named(copy.log.thread)}, epoch {copy.epoch}: {bytes_of(len(copy.data))} from {holder}{behind}")
     return f"The longest copy of each log wins: {listed(parts)}."
 
 

@@ -49,6 +49,11 @@ def writes_since_checkpoint(sink: str) -> str:
     return "what it had given to the outside world since the checkpoint it may give again, and otherwise."
 
 
+def outside(*, in_storage: bool) -> str:
+    """The holder of determinants that is no task."""
+    return "the stable storage" if in_storage else "the outside world"
+
+
 def named(thread: Thread) -> str:
     """`the main log`, `the log of out-0`."""
     return "the main log" if thread == MAIN else f"the log of {thread}"

@@ -133,6 +133,8 @@ test("the timeline keeps everything within its width, and the shortest span visi
   assert.equal(placed.epochs[1].x, placed.x(1e6));
   for (const span of placed.lanes[0].spans) assert.ok(span.width >= 1 && span.x + span.width <= 1001.5);
   assert.equal(placed.failures[1].end, placed.failures[1].x);
+  const [ended] = layoutTimeline({ ...job, failures: [{ ...job.failures[1], endUs: 4.5e6 }] }, { widthPx: 1000 }).failures;
+  assert.equal(ended.end, placed.x(4.5e6), "a recovery that another failure ended is shaded until then");
   assert.equal(Math.round(placed.checkpoints[1].x), Math.round((5.5 / 6) * 1000));
   for (const [, y] of placed.curves.flatMap((curve) => curve.places)) assert.ok(Number.isFinite(y));
   assert.ok(placed.bottom < placed.height);

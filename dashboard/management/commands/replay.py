@@ -12,6 +12,7 @@ from dashboard.management.base import ERROR, GOOD, NOT_GOOD, OPERATING, Failure,
 from dashboard.management.base import Command as Base
 from dashboard.models import Job
 from dashboard.opening import open_folder
+from replay.debugger.following import UNTIL
 
 
 class Command(Base):
@@ -23,6 +24,13 @@ class Command(Base):
         parser.add_argument("--failure", metavar="N", type=int)
         parser.add_argument("--attempt", metavar="K", type=int, help="re-execute this attempt from its own log")
         parser.add_argument(
+            "--until",
+            metavar="X",
+            choices=UNTIL,
+            default="snapshot",
+            help=f"how far to go on along the new attempt's own log: {', '.join(UNTIL)}; of a bundle's path",
+        )
+        parser.add_argument(
             "--fail-on-divergence", action="store_true", help="replay all of several bundles; for build servers"
         )
         parser.add_argument("--junit", metavar="F", type=Path, help="write the verdicts as JUnit XML")
@@ -31,7 +39,12 @@ class Command(Base):
         targets: list[str] = options["jobs"]
         if not options["fail_on_divergence"] and (len(targets) > 1 or options["junit"]):
             raise WrongUse("Several bundles and --junit go with --fail-on-divergence.")
-        wanted = replaying.Wanted(options["task"], options["failure"], options["attempt"])
+        wanted = replaying.Wanted(options["task"], options["failure"], options["attempt"], options["until"])
+        if wanted.until != "snapshot" and any(map(replaying.is_job_id, targets)):
+            raise WrongUse(
+                "--until goes with a bundle's path; the replay of a stored job goes to the next snapshot. "
+                "Export the job, then replay what was written."
+            )
         if wanted.failure is not None and wanted.attempt is not None:
             raise WrongUse("Name a failure or an attempt, not both.")
         if not options["fail_on_divergence"]:

@@ -5,7 +5,7 @@ import d3 from "../vendor/d3.js";
 
 const SIDE = 16;
 const TOP = 12;
-const STATES = { Running: "running", Failed: "down", Standby: "standby", WaitingConnections: "connections", WaitingDeterminants: "determinants", Replaying: "replaying" };
+const STATES = { Running: "running", Failed: "down", Suspected: "suspected", Standby: "standby", WaitingConnections: "connections", WaitingDeterminants: "determinants", Replaying: "replaying" };
 
 export function timeline() {
   let widthPx = 960;
@@ -46,10 +46,10 @@ export function timeline() {
   function paintFailures(world, { failures, top, bottom, widthPx: width }) {
     const failure = world.append("g").selectAll("a").data(failures).join("a").attr("class", "failure").attr("href", (one) => `?task=${encodeURIComponent(one.task)}`);
     failure.append("line").attr("x1", (one) => one.x).attr("x2", (one) => one.x).attr("y1", top).attr("y2", bottom);
-    const text = failure.append("text").attr("y", top + 13).text((one) => `${one.task} failed, ${moment(one.failedUs)}`);
+    const text = failure.append("text").attr("y", top + 13).text((one) => `${one.task} ${one.suspected ? "suspected" : "failed"}, ${moment(one.failedUs)}`);
     text.attr("x", (one) => one.x + (one.x > width / 2 ? -7 : 7)).attr("text-anchor", (one) => (one.x > width / 2 ? "end" : "start"));
     text.attr("opacity", (one, at) => (at === 0 || one.x - failures[at - 1].x > 170 ? 1 : 0));
-    failure.append("title").text((one) => `failure ${one.failure}: ${one.task} at ${moment(one.failedUs)}${one.runningUs == null ? "" : `, running again after ${duration(one.runningUs - one.failedUs)}`}`);
+    failure.append("title").text(failureTitle);
     failure.on("click", (event, one) => {
       event.preventDefault();
       onTask(one.task);
@@ -104,6 +104,13 @@ function checkpointTitle(one) {
   const end = one.abortedUs != null ? `aborted at ${moment(one.abortedUs)}` : one.completedUs != null ? `completed at ${moment(one.completedUs)}` : "never completed";
   const took = one.completedUs != null && one.triggeredUs != null ? `, after ${duration(one.completedUs - one.triggeredUs)}` : "";
   return `checkpoint ${one.checkpoint}: triggered at ${moment(one.triggeredUs)}, ${end}${took}${one.ignoredBy ? `; ignored by ${plural(one.ignoredBy, "task", "tasks")}` : ""}`;
+}
+
+function failureTitle(one) {
+  const what = one.suspected ? `${one.task} was wrongly taken for failed and fenced` : one.task;
+  const begun = `failure ${one.failure}: ${what} at ${moment(one.failedUs)}`;
+  if (one.runningUs != null) return `${begun}, running again after ${duration(one.runningUs - one.failedUs)}`;
+  return one.endUs == null ? begun : `${begun}, ${one.endedBy} after ${duration(one.endUs - one.failedUs)}`;
 }
 
 function labelOf({ epochs, failures, durationUs }) {

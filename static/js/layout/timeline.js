@@ -16,7 +16,7 @@ export function layoutTimeline(job, { widthPx }) {
     y += ROW.label + ROW.curve + ROW.gap;
     return placed;
   });
-  parts.failures = job.failures.map((failure) => ({ ...failure, x: x(failure.failedUs), end: x(failure.runningUs ?? failure.failedUs) }));
+  parts.failures = job.failures.map((failure) => ({ ...failure, x: x(failure.failedUs), end: x(failure.endUs ?? failure.runningUs ?? failure.failedUs) }));
   parts.rollbacks = (job.rollbacks ?? []).map((one) => ({ ...one, x: x(one.tUs) }));
   return { ...parts, ticks: ticksOf(job.durationUs, widthPx).map((tUs) => ({ tUs, x: x(tUs), label: tickLabel(tUs, job.durationUs) })), top: ROW.epochs + ROW.checkpoints, bottom: y, height: y + ROW.axis };
 }

@@ -7,7 +7,7 @@ import pytest
 
 from dashboard.describing import described_row
 from dashboard.queries import why_line
-from dashboard.queries.answers import Answer, latest_round, own_log_bytes
+from dashboard.queries.answers import Answer, own_log_bytes
 from dashboard.queries.failures import Failure, _ended
 from dashboard.queries.kinds import DETERMINANTS, STEPS
 from dashboard.queries.summary import summary
@@ -66,12 +66,6 @@ def test_without_a_failure_the_run_itself_is_told() -> None:
 
 def test_failures_past_the_first_three_are_counted() -> None:
     assert told(*(failure(failure=n) for n in range(5))).endswith("2 more failures follow below.")
-
-
-def test_a_second_answer_on_a_channel_replaces_the_first() -> None:
-    first, second = (Answer("a.0", 1, "a.0>b.0", "held", size, size) for size in (10, 30))
-    other = Answer("c.0", 1, "c.0>d.0", "held", 99, 1)
-    assert latest_round([first, second, other], "a.0", 1) == [second]
 
 
 @pytest.mark.parametrize("logs", [None, "", "nonsense", "{}", "[[1]]", '[["a.0", "main", 0, "9"]]', "[null]"])
@@ -150,7 +144,7 @@ def test_a_tasks_time_is_told_without_gaps_or_overlaps() -> None:
             ("Replaying", 5_700, 5),
             ("Running", 6_100, 6),
         ],
-        [(0, 5_200, 1)],
+        [(0, 5_200, 1, False)],
         9_000,
     )
     assert [span["state"] for span in spans] == [
@@ -164,7 +158,7 @@ def test_a_tasks_time_is_told_without_gaps_or_overlaps() -> None:
 
 def test_an_attempt_that_a_rollback_began_runs_at_once() -> None:
     starts = [(0, 0, 0, True), (1, 5_400, 2, False), (2, 5_800, 4, True)]
-    spans = _spans(starts, [("WaitingConnections", 5_500, 3)], [(0, 5_200, 1)], 9_000)
+    spans = _spans(starts, [("WaitingConnections", 5_500, 3)], [(0, 5_200, 1, False)], 9_000)
     assert [(span["state"], span["attempt"]) for span in spans] == [
         ("Running", 0), ("Failed", 0), ("Standby", 1), ("WaitingConnections", 1), ("Running", 2),
     ]  # fmt: skip
@@ -175,10 +169,22 @@ def test_a_task_that_fails_as_it_enters_a_state_is_down_and_not_in_that_state() 
     spans = _spans(
         [(0, 0, 0, True), (1, 300, 2, False)],
         [("Replaying", 400, 3), ("Running", 900, 5)],
-        [(0, 200, 1), (1, 400, 4)],
+        [(0, 200, 1, False), (1, 400, 4, False)],
         900,
     )
     assert [span["state"] for span in spans] == ["Running", "Failed", "Standby", "Failed"]
+
+
+def test_a_task_that_was_only_suspected_is_not_drawn_as_failed() -> None:
+    spans = _spans([(0, 0, 0, True), (1, 300, 2, False)], [("Running", 900, 3)], [(0, 200, 1, True)], 1_000)
+    assert [span["state"] for span in spans] == ["Running", "Suspected", "Standby", "Running"]
+
+
+def test_a_recovery_that_another_failure_or_a_rollback_ended_is_shaded_until_then() -> None:
+    ended = failure(running_us=None, again_us=5_400_000)
+    assert (ended.ended_us, replace(ended, running_us=5_300_000).ended_us) == (5_400_000, 5_300_000)
+    assert failure(running_us=None, rollback_us=5_500_000).ended_us == 5_500_000
+    assert failure(running_us=None).ended_us is None
 
 
 def test_a_recovery_that_another_failure_ended_is_not_said_to_go_on_at_the_end() -> None:
