@@ -59,7 +59,7 @@ def sample(events: int, depth: int, out: Path) -> dict[str, Any]:
         while due and read >= due[0]:
             resident[due.pop(0)] = _resident_mib()
 
-    options = RecordOptions(events=events, depth=depth, parallelism=5, rate_per_s=20_000.0, buffer_bytes=32768)
+    options = RecordOptions(events=events, depth=depth, parallelism=5, rate_per_s=100_000.0, buffer_bytes=32768)
     began_s = time.monotonic()
     summary = record(options, out, progress, protocols=PROTOCOLS)
     return {

@@ -19,7 +19,10 @@ from dashboard.work.lease import Lease
 from replay.errors import BundleError
 
 NAME = "demo: pass-through with one failure"
-OPTIONS = ("pass-through", "--seed", "7", "--events", "16000", "--depth", "4", "--kill", "map-1.0@1700")
+OPTIONS = (
+    "pass-through", "--seed", "7", "--events", "16000", "--rate-per-s", "4000", "--depth", "4",
+    "--kill", "map-1.0@1700",
+)  # fmt: skip
 LOOK_S = 0.1
 
 

@@ -89,15 +89,21 @@ def _pass_through(options: RecordOptions) -> Shape:
 
 
 def pass_through_partitions(
-    manifest: Manifest, *, seed: int, events: int, rate_per_s: float
+    manifest: Manifest, *, seed: int, events: int, each_per_s: float
 ) -> dict[TaskId, SteadyPartition]:
-    """One partition per source task; `events` in all, the first partitions taking what doesn't divide."""
+    """One per source task, each of its own rate; `events` in all, the first ones taking what doesn't divide."""
     sources = [task for task in manifest.tasks if not task.inputs]
     each, more = divmod(events, len(sources))
     return {
-        task.id: SteadyPartition(each + (i < more), rate_per_s, _maker(seed, task.number))
+        task.id: SteadyPartition(each + (i < more), each_per_s, _maker(seed, task.number))
         for i, task in enumerate(sources)
     }
+
+
+def partitions_of(manifest: Manifest, options: RecordOptions) -> dict[TaskId, SteadyPartition]:
+    """What the options ask for: the partitions share the rate, as they share the records."""
+    each_per_s = rate_per_s(options) / options.parallelism
+    return pass_through_partitions(manifest, seed=options.seed, events=options.events, each_per_s=each_per_s)
 
 
 def _maker(seed: int, number: int) -> Any:
@@ -115,9 +121,7 @@ PASS_THROUGH = SampleJob(
     name="pass-through",
     description="Records go from sources through maps, which stamp them with time and order, to sinks.",
     shape=_pass_through,
-    partitions=lambda manifest, options: pass_through_partitions(
-        manifest, seed=options.seed, events=options.events, rate_per_s=rate_per_s(options)
-    ),
+    partitions=partitions_of,
     depth=2,
     times=("processing", "ingestion", "event"),
     takes=frozenset({"stream", "state_access", "clock_period_ms"}),

@@ -8,9 +8,9 @@ from typing import Any
 from replay.jobs.graphs import Shape
 from replay.jobs.options import RecordOptions
 from replay.jobs.pass_through import PassThrough
-from replay.jobs.pass_through_job import map_options, map_services, pass_through_partitions, ships_of
+from replay.jobs.pass_through_job import map_options, map_services, partitions_of, ships_of
 from replay.jobs.rows import Step, row, source, time_of
-from replay.jobs.sample import SampleJob, rate_per_s
+from replay.jobs.sample import SampleJob
 from replay.model import Record
 from replay.runtime.operators import Context, Lineage
 from replay.runtime.operators.panes import Window
@@ -58,9 +58,7 @@ WINDOWED = SampleJob(
     name="windowed",
     description="As pass-through, with a layer of sliding windows of 1 s by 100 ms that put together what they hold.",
     shape=_shape,
-    partitions=lambda manifest, options: pass_through_partitions(
-        manifest, seed=options.seed, events=options.events, rate_per_s=rate_per_s(options)
-    ),
+    partitions=partitions_of,
     depth=_DEPTH,
     times=("processing", "ingestion", "event"),
     takes=frozenset(

@@ -77,7 +77,7 @@ class _Shaped:
 
     def partitions(self, plan: Plan, manifest: Manifest) -> Mapping[TaskId, Partition]:
         """The records divided among all sources."""
-        return pass_through_partitions(manifest, seed=plan.seed, events=plan.events, rate_per_s=plan.rate_per_s)
+        return pass_through_partitions(manifest, seed=plan.seed, events=plan.events, each_per_s=plan.rate_per_s)
 
 
 class PassingThrough(_Shaped):

@@ -14,7 +14,20 @@ pytestmark = [pytest.mark.browser, pytest.mark.screenshots]
 
 PICTURES = ROOT / "docs" / "pictures"
 TASK = "map-1.2"
-RECORDING = ("--seed", "7", "--events", "30000", "--parallelism", "4", "--depth", "4", "--kill", f"{TASK}@2600")
+RECORDING = (
+    "--seed",
+    "7",
+    "--events",
+    "30000",
+    "--rate-per-s",
+    "8000",
+    "--parallelism",
+    "4",
+    "--depth",
+    "4",
+    "--kill",
+    f"{TASK}@2600",
+)
 
 
 @pytest.fixture(scope="module")

@@ -65,8 +65,7 @@ class OutputThread:
         """Whether what it waits for is a flush, and more than that may be due since."""
         if self._at_once:
             return False
-        writer = self.attempt.body.writers[self.k]
-        return self._replay is not None or writer.queued_bytes >= self.attempt.engine.buffer_bytes
+        return self._replay is not None or self._head_is_whole()
 
     def _delay_us(self) -> float | None:
         """How long until it acts, about; None where there is nothing to do."""
@@ -84,8 +83,12 @@ class OutputThread:
             return None
         if (self._serving and not self._can_send()) or self._awaited:
             return None
-        full = writer.head_is_event or writer.available_bytes >= attempt.engine.buffer_bytes
-        return costs.cut_us if full else costs.flush_us
+        return costs.cut_us if self._head_is_whole() else costs.flush_us
+
+    def _head_is_whole(self) -> bool:
+        """Whether waiting adds nothing to what is cut next: it is full, an event, or closed by an event behind it."""
+        writer = self.attempt.body.writers[self.k]
+        return writer.head_is_closed or writer.available_bytes >= self.attempt.engine.buffer_bytes
 
     def _can_send(self) -> bool:
         return self._serving and self.connection is not None and self.connection.has_credit

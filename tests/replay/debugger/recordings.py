@@ -14,9 +14,10 @@ from tests.replay.debugger.worlds import MemoryMembers
 
 
 @lru_cache(maxsize=8)
-def one_failure(*, task: str = "map-1.0", at_ms: int = 150, **options: Any) -> MemoryMembers:
+def one_failure(*, task: str = "map-1.0", at_ms: int = 115, **options: Any) -> MemoryMembers:
     """A small pass-through job in which a task fails once."""
-    chosen = {"seed": 7, "events": 400, "depth": 4, "checkpoint_interval_ms": 60, "buffer_bytes": 512, **options}
+    small = {"events": 400, "rate_per_s": 4000.0, "depth": 4, "checkpoint_interval_ms": 60, "buffer_bytes": 512}
+    chosen = {"seed": 7, **small, **options}
     run = run_of(RecordOptions(kills=(f"{task}@{at_ms}",), **chosen), PROTOCOLS)
     members = EngineMembers()
     Engine(run, members).run()

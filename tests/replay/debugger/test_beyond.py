@@ -67,7 +67,7 @@ def test_where_nothing_was_returned_the_whole_attempt_is_followed_as_a_new_execu
 
 def test_after_a_rollback_the_new_execution_is_followed_too() -> None:
     options = RecordOptions(
-        events=300, checkpoint_interval_ms=40, depth=4, sharing_depth=1, kills=("map-1.0@70+map-2.0@70",)
+        events=300, checkpoint_interval_ms=40, depth=4, sharing_depth=1, kills=("map-1.0@64+map-2.0@64",)
     )
     bundle = recorded(options)
     story = Story.read(bundle.events())
@@ -88,7 +88,7 @@ def test_where_nothing_is_logged_that_is_why_nothing_can_be_followed(protocol: s
     outcome = replay(bundle_of(one_failure(protocol=protocol)), failure=0, sink=(kept := Kept()))
     assert outcome.verdict == "free"
     assert f"can't be followed: the protocol {protocol} logs nothing." in outcome.sentence
-    assert kept.rows[-1].state == "Running" and kept.rows[-1].t_us >= 150_000
+    assert kept.rows[-1].state == "Running" and kept.rows[-1].t_us >= 115_000
 
 
 def test_a_byte_that_differs_beyond_what_was_returned_is_a_divergence_too() -> None:

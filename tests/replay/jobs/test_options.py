@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from dashboard.management.commands.record import Command, _options
+from replay.jobs.catalogue import JOBS as SAMPLE_JOBS
+from replay.jobs.catalogue import job_named
 from replay.jobs.option_fields import Number, Texts, Word, flag_of, option_of
 from replay.jobs.options import RecordOptions
 from replay.jobs.record import run_of
@@ -78,6 +80,20 @@ def test_the_load_sets_the_rate_by_what_a_record_costs() -> None:
     options = replace(steady, load=25, record_cost_us=100, parallelism=4)
     partition = next(iter(run_of(options, PROTOCOLS).partitions.values()))
     assert partition.there_at(100_000) == pytest.approx(250, abs=2)  # a quarter of 10,000 a second
+
+
+@pytest.mark.parametrize("job", SAMPLE_JOBS)
+@pytest.mark.parametrize("asked", [{"rate_per_s": 1200.0}, {"load": 3.0, "record_cost_us": 50}], ids=["rate", "load"])
+def test_the_partitions_of_every_job_share_the_rate(job: str, asked: dict[str, Any]) -> None:
+    """After a second as many records are there as were asked for, however many tasks read them."""
+    takes = job_named(job).takes
+    steady = {name: value for name, value in {"rate_shape": "steady", "held_back_ms": 0}.items() if name in takes}
+    for parallelism in (1, 2, 5):
+        options = RecordOptions(job=job, events=6000, parallelism=parallelism, **steady, **asked)
+        per_s = 1200.0 if "load" not in asked else 600.0 * parallelism
+        partitions = run_of(options, PROTOCOLS).partitions.values()
+        assert len(partitions) == parallelism
+        assert sum(one.there_at(1_000_000) for one in partitions) == pytest.approx(per_s, abs=2 * parallelism)
 
 
 @pytest.mark.parametrize("job", JOBS)

@@ -63,7 +63,7 @@ def run(
         manifest=manifest,
         protocol=PROTOCOLS["clonos"](),
         operator=new_operator,
-        partitions=pass_through_partitions(manifest, seed=seed, events=events, rate_per_s=rate_per_s),
+        partitions=pass_through_partitions(manifest, seed=seed, events=events, each_per_s=rate_per_s),
         seed=seed,
         **wanted,
     )

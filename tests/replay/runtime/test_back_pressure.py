@@ -134,3 +134,27 @@ def test_a_buffer_that_does_not_fill_leaves_after_the_flush_timeout(flush_ms: fl
     mean_us = sum(gaps) / len(gaps)
     assert flush_ms * 1000 <= mean_us <= flush_ms * 1000 + 1e6 / 300 * 9 * 3
     assert engine.totals.buffers_sent > 0
+
+
+def test_an_event_does_not_wait_for_the_part_filled_buffer_before_it() -> None:
+    """It closes that buffer: nothing can be added any more, so both leave at once, in their order."""
+    options: dict[str, Any] = {"rate_per_s": 60.0, "buffer_bytes": 1 << 20, "flush_ms": 10_000.0}
+    slow = RecordOptions(**{**OPTIONS, "events": 240, "parallelism": 2, **options})
+    engine, members = finished(replace(run_of(slow, PROTOCOLS), jitter=0.0))
+    triggered = {e["checkpoint"]: e["t_us"] for e in events(members) if e["type"] == "checkpoint-triggered"}
+    late_us, closed = [], 0
+    for name, data in members.members.items():
+        if not (name.startswith("tasks/source") and name.endswith(".buf")):
+            continue
+        before, last = [frame for _, frame in read_buffers(bytes(data), epoch=0)][-2:]
+        barrier = json.loads(last.payload).get("barrier")
+        if barrier is not None:
+            late_us.append(last.t_us - triggered[barrier])
+            closed += not before.is_event
+            assert last.t_us - before.t_us <= 2 * engine.costs.cut_us, name
+    assert len(late_us) >= 2 * 2 * 5 and closed > len(late_us) / 2
+    assert max(late_us) <= 2 * engine.costs.rpc_us + 4 * engine.costs.cut_us
+
+
+def events(members: MemoryMembers) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in bytes(members.members["events.ndjson"]).splitlines()]

@@ -21,7 +21,7 @@ Event = dict[str, Any]
 
 
 def recorded(out: Path, *kills: str, **options: Any) -> list[Event]:
-    record(RecordOptions(kills=kills, **options), out, protocols=PROTOCOLS)
+    record(RecordOptions(kills=kills, rate_per_s=4000.0, **options), out, protocols=PROTOCOLS)
     return [json.loads(line) for line in (out / "events.ndjson").read_text().splitlines()]
 
 

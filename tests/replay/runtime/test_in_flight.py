@@ -289,7 +289,11 @@ def test_a_disk_that_fails_ends_the_run_with_a_sentence_and_leaves_no_file(monke
 def test_files_of_attempts_that_are_gone_and_of_epochs_that_are_covered_are_deleted() -> None:
     engine = Engine(
         run_of(
-            RecordOptions(**{**SLOW, "events": 6000, "checkpoint_interval_ms": 60}, kills=KILLS, spill="eager"),
+            RecordOptions(
+                **{**SLOW, "events": 6000, "rate_per_s": 4000.0, "checkpoint_interval_ms": 60},
+                kills=KILLS,
+                spill="eager",
+            ),
             PROTOCOLS,
         ),
         MemoryMembers(),
