@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.views import job, job_actions, jobs, logs, paths, replay, replay_actions
+from dashboard.views import job, job_actions, jobs, logs, paths, replay, replay_actions, replay_stops
 
 urlpatterns = [
     path("", jobs.jobs, name="jobs"),
@@ -16,6 +16,12 @@ urlpatterns = [
     path("jobs/<str:job_id>/delete/", job_actions.delete, name="job-delete"),
     path("replays/<str:replay_id>/", replay.replay_page, name="replay"),
     path("replays/<str:replay_id>/strip/", replay.replay_strip, name="replay-strip"),
+    path("replays/<str:replay_id>/breakpoints/", replay_stops.replay_breakpoints, name="replay-breakpoints"),
+    path(
+        "replays/<str:replay_id>/breakpoints/<int:breakpoint_id>/",
+        replay_stops.replay_breakpoint,
+        name="replay-breakpoint",
+    ),
     path("replays/<str:replay_id>/cancel/", replay_actions.cancel, name="replay-cancel"),
     path("replays/<str:replay_id>/retry/", replay_actions.retry, name="replay-retry"),
     path("replays/<str:replay_id>/delete/", replay_actions.delete, name="replay-delete"),

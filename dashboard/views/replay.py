@@ -27,6 +27,7 @@ from dashboard.queries.steps import reading
 from dashboard.queries.why_line import why_line
 from dashboard.views.access import owns, visible_replay
 from dashboard.views.parameters import whole
+from dashboard.views.replay_stops import led, stops_context
 from dashboard.views.telling import tells_problems
 from ingest.lake.step_reader import StepReader
 
@@ -39,6 +40,8 @@ STEPS_AROUND = 5
 @tells_problems
 def replay_page(request: HttpRequest, replay_id: str) -> HttpResponse:
     replay = visible_replay(request, replay_id)
+    if "go" in request.GET:
+        return led(request, replay)
     context = _frame(request, replay)
     try:
         with reading(replay) as written:
@@ -100,6 +103,7 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
         "whole": not _is_open(replay, kinds),
         "diverged_at": next((one.first_step for one in kinds if one.kind == "diverge"), None),
         **_panels(request, replay, written, row),
+        **stops_context(request, replay, step),
     }
 
 

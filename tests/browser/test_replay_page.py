@@ -30,8 +30,10 @@ def test_keys_step_and_the_address_follows(visit: Visit, replay: str) -> None:
     _at(page, 99)
     page.keyboard.press("PageDown")
     _at(page, 199)
-    page.keyboard.press("u")
     first = int(page.locator(".diagram .current").get_attribute("data-first") or -1)
+    page.get_by_label("Enclosing").select_option("state")
+    page.locator("#strip").focus()
+    page.keyboard.press("U")
     _at(page, first)
 
 
@@ -63,14 +65,16 @@ def test_back_and_forward_of_the_browser_lead_to_where_one_jumped(visit: Visit, 
 
 
 def test_a_relative_step_and_a_senseless_one(visit: Visit, replay: str) -> None:
-    page = visit().open(f"/replays/{replay}/?step=40")
+    visitor = visit()
+    visitor.expects("422")
+    page = visitor.open(f"/replays/{replay}/?step=40")
     field = page.get_by_label("Go to step")
     field.fill("+10")
     field.press("Enter")
     _at(page, 50)
     field.fill("ten")
     field.press("Enter")
-    expect(page.locator(".toast")).to_contain_text("whole number")
+    expect(page.locator(".toast")).to_contain_text("column 1: 'ten' is no field of a step")
     _at(page, 50)
 
 

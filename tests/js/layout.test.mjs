@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { layersOf, layoutGraph } from "../../static/js/layout/graph.js";
 import { heldAt, stairs } from "../../static/js/layout/holdings.js";
-import { layoutStrip, placeOf, stepAt } from "../../static/js/layout/strip.js";
+import { layoutHits, layoutStrip, placeOf, stepAt } from "../../static/js/layout/strip.js";
 import { layoutTimeline, tickLabel, ticksOf } from "../../static/js/layout/timeline.js";
 
 const tasksOf = (vertex, parallelism) => Array.from({ length: parallelism }, (_, n) => `${vertex}.${n}`);
@@ -148,4 +148,17 @@ test("ticks are round, far enough apart and speak one unit", () => {
   }
   assert.deepEqual([0, 500_000, 1_500_000].map((tUs) => tickLabel(tUs, 6_019_000)), ["0", "0.5 s", "1.5 s"]);
   assert.deepEqual(ticksOf(0, 900), [0]);
+});
+
+test("few hits stand alone where they are, many share a band, and none is left out", () => {
+  const shape = { steps: 1000, binCount: 720, widthPx: 900 };
+  const few = layoutHits([{ bin: 0, hits: 1, first: 0 }, { bin: 719, hits: 3, first: 999 }], shape);
+  assert.deepEqual(few.map(({ x, alone }) => [x, alone]), [[placeOf(0, shape), true], [placeOf(999, shape), true]]);
+  const bins = Array.from({ length: 300 }, (_, n) => ({ bin: 2 * n, hits: n + 1, first: 3 * n }));
+  const many = layoutHits(bins, shape);
+  assert.equal(many.length, 300);
+  assert.ok(many.every(({ alone, x, width, share }) => !alone && width >= 1 && x >= 0 && x + width <= 900 && share > 0 && share <= 1));
+  const narrow = layoutHits(bins, { ...shape, widthPx: 40 });
+  assert.ok(narrow.length <= 40);
+  assert.deepEqual(layoutHits([], shape), []);
 });

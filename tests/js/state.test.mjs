@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { backoffMs } from "../../static/js/state/backoff.js";
-import { addressWith, clampStep, numberIn, stepAsked } from "../../static/js/state/cursor.js";
+import { addressWith, clampStep, numberIn } from "../../static/js/state/cursor.js";
+import { Hits, likeStep, together } from "../../static/js/state/hits.js";
 import { bindingFor } from "../../static/js/state/keys.js";
 import { StepCache } from "../../static/js/state/steps.js";
 import { after, isOver, waiting } from "../../static/js/state/uploads.js";
@@ -21,13 +22,32 @@ test("a bent link counts as none", () => {
   for (const text of ["", "-3", "1e9", "0x10", "1.5", "9".repeat(40)]) assert.equal(numberIn(`${page.split("?")[0]}?step=${text}`, "step"), undefined, text);
 });
 
-test("what a person types as a step", () => {
-  assert.equal(stepAsked("8,412", 0, 61_034), 8412);
-  assert.equal(stepAsked(" +10 ", 50, 100), 60);
-  assert.equal(stepAsked("-10", 5, 100), 0);
-  assert.equal(stepAsked("999999", 5, 100), 100);
-  for (const text of ["", "ten", "1.5", "+", "--3"]) assert.equal(stepAsked(text, 5, 100), undefined, text);
+test("a step stays among those that there are", () => {
   assert.equal(clampStep(-1, -1), 0);
+  assert.equal(clampStep(12.7, 100), 12);
+  assert.equal(clampStep(120, 100), 100);
+});
+
+test("hits come in pieces, and the last line says how many there were", () => {
+  const hits = new Hits();
+  hits.take({ bins: [[0, 2, 3, 9], [4, 1, 44, 44]] });
+  hits.take({ bins: [[4, 3, 45, 49]] });
+  assert.deepEqual([hits.count, hits.done], [6, false]);
+  hits.take({ hits: 6, steps: 100, bin_count: 10, complete: true });
+  assert.deepEqual([hits.count, hits.done], [6, true]);
+  assert.deepEqual([...hits.bins.values()], [{ bin: 0, hits: 2, first: 3, last: 9 }, { bin: 4, hits: 4, first: 44, last: 49 }]);
+  const other = new Hits();
+  other.take({ bins: [[4, 1, 41, 41], [7, 1, 70, 70]] });
+  assert.deepEqual(together([hits, other]).map(({ bin, hits: number, first }) => [bin, number, first]), [[0, 2, 3], [4, 5, 41], [7, 1, 70]]);
+  assert.deepEqual(together([]), []);
+});
+
+test("steps like this one, as a search", () => {
+  assert.equal(likeStep({ kind: "take-buffer", channel: "a.0>b.1", actor: "main" }), 'kind = take-buffer and channel = "a.0>b.1"');
+  assert.equal(likeStep({ kind: "cut-buffer", channel: null, actor: "out-0" }), "kind = cut-buffer and thread = out-0");
+  assert.equal(likeStep({ kind: "append", actor: "main" }), "kind = append");
+  assert.equal(likeStep({ kind: "transition", state: "Running", actor: "main" }), "kind = transition and state = Running");
+  assert.equal(likeStep({ kind: "x", channel: 'a"\\', actor: "main" }), 'kind = x and channel = "a\\"\\\\"');
 });
 
 const bindings = [{ keys: ["n", "→"], what: "step" }, { keys: ["N"], what: "back" }, { keys: ["Home"], what: "first" }, { keys: ["Escape"], what: "close" }];

@@ -1,5 +1,5 @@
 // The strip of all steps on one canvas: lanes by what steps touch, states and divergences as marks, the cursor.
-import { layoutStrip, placeOf, stepAt } from "../layout/strip.js";
+import { layoutHits, layoutStrip, placeOf, stepAt } from "../layout/strip.js";
 
 const LANES = [
   { name: "recovery", groups: ["step-recovery"] },
@@ -10,8 +10,10 @@ const LANES = [
 ];
 const LANE = 11;
 const TOP = 10;
-const HEIGHT = TOP + LANES.length * LANE + 14;
+const HITS_TOP = TOP + LANES.length * LANE;
+const HEIGHT = HITS_TOP + LANE + 14;
 const GUTTER = 64;
+const HIT_REACH_PX = 8;
 
 export function strip(element) {
   const canvas = element.appendChild(document.createElement("canvas"));
@@ -21,6 +23,7 @@ export function strip(element) {
   let wholePx = 0;
   let widthPx = 0;
   let background;
+  let hits = { stops: [], found: [] };
 
   function resize() {
     wholePx = canvas.clientWidth;
@@ -59,13 +62,15 @@ export function strip(element) {
     }
     context.globalAlpha = 1;
     for (const mark of data.marks) paintMark(context, mark, colour);
+    paintHits(context, hits.stops, colour("step-diverge"), triangle);
+    paintHits(context, hits.found, colour("ink"), diamond);
     return copy;
   }
 
   function paintNames(context, colour) {
     context.font = `500 11px ${colour("font-text")}`;
     context.textBaseline = "middle";
-    LANES.forEach(({ name }, lane) => {
+    [...LANES, { name: "hits" }].forEach(({ name }, lane) => {
       const middle = TOP + lane * LANE + (LANE - 2) / 2;
       context.fillStyle = colour("panel-sunk");
       context.fillRect(GUTTER, middle - (LANE - 2) / 2, widthPx, LANE - 2);
@@ -78,11 +83,45 @@ export function strip(element) {
     const x = placeOf(mark.step, { steps: data.steps, widthPx });
     const diverged = mark.kind === "diverge";
     context.fillStyle = colour(diverged ? "step-diverge" : "ink-faint");
-    const y = diverged ? TOP + LANES.length * LANE + 2 : 2;
+    const y = diverged ? HITS_TOP + LANE + 2 : 2;
     context.beginPath();
     if (diverged) [[x, y], [x + 5, y + 8], [x - 5, y + 8]].forEach(([px, py]) => context.lineTo(px, py));
     else [[x - 4, y], [x + 4, y], [x, y + 6]].forEach(([px, py]) => context.lineTo(px, py));
     context.fill();
+  }
+
+  /** Few hits stand as triangles, many as a band that is fuller where there are more. */
+  function paintHits(context, bins, colour, shape) {
+    context.fillStyle = colour;
+    for (const { x, width, share, alone } of layoutHits(bins, { steps: data.steps, binCount: data.binCount, widthPx })) {
+      context.globalAlpha = alone ? 1 : 0.35 + 0.65 * share;
+      if (!alone) context.fillRect(x, HITS_TOP, width, LANE - 2);
+      else shape(context, x + width / 2, HITS_TOP);
+    }
+    context.globalAlpha = 1;
+  }
+
+  function triangle(context, x, y) {
+    context.beginPath();
+    [[x, y], [x + 5, y + LANE - 2], [x - 5, y + LANE - 2]].forEach(([px, py]) => context.lineTo(px, py));
+    context.fill();
+  }
+
+  // What was searched for stands on top of what is stopped at, and is told from it by its shape.
+  function diamond(context, x, y) {
+    context.beginPath();
+    const middle = y + (LANE - 2) / 2;
+    [[x, y - 1], [x + 4, middle], [x, y + LANE - 1], [x - 4, middle]].forEach(([px, py]) => context.lineTo(px, py));
+    context.fill();
+  }
+
+  /** A click among the hits means the nearest one. */
+  function pointed(event) {
+    const box = canvas.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left - GUTTER, event.clientY - box.top];
+    const all = y >= HITS_TOP && y < HITS_TOP + LANE ? [...hits.stops, ...hits.found] : [];
+    const near = all.map(({ first }) => ({ first, apart: Math.abs(placeOf(first, { steps: data.steps, widthPx }) - x) })).sort((one, other) => one.apart - other.apart)[0];
+    return near && near.apart <= HIT_REACH_PX ? near.first : stepAt(x, { steps: data?.steps ?? 0, widthPx });
   }
 
   function paintCursor(context) {
@@ -108,7 +147,12 @@ export function strip(element) {
       step = value;
       paint();
     },
-    stepAt: (event) => stepAt(event.clientX - canvas.getBoundingClientRect().left - GUTTER, { steps: data?.steps ?? 0, widthPx }),
+    hits(value) {
+      hits = value;
+      background = undefined;
+      paint();
+    },
+    stepAt: pointed,
   };
 }
 

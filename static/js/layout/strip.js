@@ -26,6 +26,26 @@ export function layoutStrip(bins, { steps, binCount, widthPx, lanes, laneHeightP
   }));
 }
 
+const FEW_PX_APART = 12;
+
+/** Where hits stand, from the server's bins ({bin, hits, first}): alone as long as there is room for each. */
+export function layoutHits(bins, { steps, binCount, widthPx }) {
+  const columns = Math.max(1, Math.min(binCount, Math.floor(widthPx)));
+  const merged = new Map();
+  for (const { bin, hits } of bins) {
+    const column = Math.floor((bin * columns) / Math.max(1, binCount));
+    merged.set(column, (merged.get(column) ?? 0) + hits);
+  }
+  const most = Math.max(1, ...merged.values());
+  const alone = merged.size * FEW_PX_APART <= widthPx;
+  const single = new Map(bins.map(({ bin, first }) => [Math.floor((bin * columns) / Math.max(1, binCount)), first]));
+  return [...merged].map(([column, hits]) => {
+    const [left, right] = [Math.round((column * widthPx) / columns), Math.round(((column + 1) * widthPx) / columns)];
+    if (!alone) return { x: left, width: right - left, share: Math.sqrt(hits / most), alone };
+    return { x: placeOf(single.get(column), { steps, widthPx }), width: 0, share: 1, alone };
+  });
+}
+
 /** Which step a place on the strip means, and where a step's mark stands. */
 export function stepAt(xPx, { steps, widthPx }) {
   return Math.min(Math.max(0, Math.floor((xPx / Math.max(1, widthPx)) * steps)), Math.max(0, steps - 1));

@@ -1,12 +1,13 @@
 // The replay page: moves over steps. What is at hand shows at once, panels follow, the address holds the step.
 import { strip } from "../charts/strip.js";
 import { stepSource } from "../net/steps.js";
-import { addressWith, clampStep, numberIn, stepAsked } from "../state/cursor.js";
+import { addressWith, clampStep, numberIn } from "../state/cursor.js";
 import { StepCache } from "../state/steps.js";
 import { dataOf, onResize } from "./elements.js";
 import { bindKeys, copyLink, notice, toast } from "./frame.js";
 import { followProgress } from "./progress.js";
 import { putPanels, showRow, showSteering } from "./step_view.js";
+import { stops } from "./stops.js";
 
 const PANELS_AFTER_MS = 40;
 const ADDRESS_AFTER_MS = 150;
@@ -27,6 +28,7 @@ let panelTimer;
 let addressTimer;
 let asking;
 let shownKeys = keysIn(location.href);
+let stopping;
 
 /** Shows a step. Walking replaces the address, jumping adds to the history, so that back leads to where one jumped from. */
 function go(to, { jump = false, remember = true } = {}) {
@@ -141,11 +143,6 @@ function along(name, missing) {
   else toast(missing);
 }
 
-function stateBegin() {
-  const first = document.querySelector(".diagram .current")?.dataset.first;
-  if (first) go(Number(first), { jump: true });
-}
-
 async function refreshStrip() {
   picture.data(await source.strip());
   picture.step(step);
@@ -157,7 +154,7 @@ async function ended() {
   panels.clear();
   setLast((await source.written()) - 1);
   const outcome = await source.outcome(step);
-  await Promise.all([refreshStrip(), fetchPanels()]);
+  await Promise.all([refreshStrip(), fetchPanels(), stopping.hitsAnew()]);
   putPanels(outcome);
   show();
 }
@@ -198,10 +195,10 @@ function begin() {
   document.getElementById("go").addEventListener("submit", (event) => {
     event.preventDefault();
     const field = document.getElementById("step-field");
-    const to = stepAsked(field.value, step, last);
+    const to = field.value.trim();
     field.blur();
-    if (to === undefined) toast("A step is a whole number, or +10 and -10 from here.");
-    go(to ?? step, { jump: true });
+    showSteering(step, last);
+    if (to) stopping.lead(to);
   });
   document.addEventListener("submit", (event) => {
     if (event.target.id === "state-filter") event.preventDefault();
@@ -212,6 +209,13 @@ function begin() {
     go(numberIn(location.href, "step") ?? 0, { remember: false });
   });
   show();
+  stopping = stops({
+    replay: page.dataset.replay,
+    step: () => step,
+    row: () => cache.at(step),
+    go: (to) => go(to, { jump: true }),
+    marks: picture.hits,
+  });
 }
 
 bindKeys([
@@ -225,8 +229,15 @@ bindKeys([
   { keys: [","], what: "step of this kind before", run: () => nextOfKind(-1) },
   { keys: ["["], what: "the cause of this step", run: () => along("cause", "No step caused this one.") },
   { keys: ["]"], what: "what this step caused", run: () => along("effect", "No step names this one as its cause.") },
-  { keys: ["u"], what: "where this state began", run: stateBegin },
-  { keys: ["g"], what: "go to a step", run: () => document.getElementById("step-field")?.select() },
+  { keys: ["c"], what: "continue to the next breakpoint", run: () => stopping.lead("continue") },
+  { keys: ["C"], what: "reverse-continue to the breakpoint before", run: () => stopping.lead("reverse-continue") },
+  { keys: ["o"], what: "over the enclosing record, buffer, epoch or state, as chosen", run: () => stopping.over("over") },
+  { keys: ["O"], what: "back over it", run: () => stopping.over("back over") },
+  { keys: ["U"], what: "out of it: where it begins", run: () => stopping.over("out of") },
+  { keys: ["u"], what: "up to where the innermost enclosing one begins", run: () => stopping.lead("out") },
+  { keys: ["b"], what: "breakpoint at steps like this one", run: () => stopping.here() },
+  { keys: ["/"], what: "search the steps", run: () => stopping.search() },
+  { keys: ["g"], what: "go to a step, time, epoch, record or state", run: () => document.getElementById("step-field")?.select() },
   { keys: ["y"], what: "copy the link to this step", run: copyHere },
 ].map((binding) => (place ? binding : { ...binding, run: () => undefined })));
 

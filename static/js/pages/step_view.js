@@ -38,6 +38,12 @@ export function showSteering(step, last) {
   link("back", Math.max(0, step - 1));
   link("forward", Math.min(last, step + 1));
   link("last-step", last);
+  for (const moving of document.querySelectorAll("a[data-go]")) {
+    const address = new URL(moving.href);
+    address.searchParams.set("step", step);
+    moving.href = address.pathname + address.search;
+  }
+  for (const follows of document.querySelectorAll("input[data-follows]")) follows.value = step;
   const field = document.getElementById("step-field");
   if (field && document.activeElement !== field) field.value = count(step);
   document.getElementById("last").textContent = count(last);

@@ -16,14 +16,6 @@ export function addressWith(address, changes) {
   return url.pathname + url.search.replaceAll("%3A", ":").replaceAll("%2C", ",") + url.hash;
 }
 
-/** What `8,412`, ` 8412 ` or `+10` means as a step when one stands at `current`. */
-export function stepAsked(text, current, last) {
-  const asked = text.trim().replaceAll(/[,\s_]/g, "");
-  if (!/^[+-]?\d{1,15}$/.test(asked)) return undefined;
-  const value = /^[+-]/.test(asked) ? current + Number(asked) : Number(asked);
-  return clampStep(value, last);
-}
-
 export function clampStep(step, last) {
   return Math.min(Math.max(0, Math.trunc(step)), Math.max(0, last));
 }

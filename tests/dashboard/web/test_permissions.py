@@ -146,6 +146,11 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "jobs/<str:job_id>/delete/"): Row(page(302, 403)),
     ("GET", "replays/<str:replay_id>/"): Row(page(200)),
     ("GET", "replays/<str:replay_id>/strip/"): Row(page(409)),
+    ("GET", "replays/<str:replay_id>/breakpoints/"): Row(page(200)),
+    ("POST", "replays/<str:replay_id>/breakpoints/"): Row(page(302, 403), {"data": {"search": "sent"}}),
+    ("POST", "replays/<str:replay_id>/breakpoints/<int:breakpoint_id>/"): Row(
+        page(302, 403), {"data": {"delete": "1"}}
+    ),
     ("POST", "replays/<str:replay_id>/cancel/"): Row(page(302, 403)),
     ("POST", "replays/<str:replay_id>/retry/"): Row(page(302, 403)),
     ("GET", "replays/<str:replay_id>/delete/"): Row(page(200, 403)),

@@ -1,0 +1,111 @@
+"""Where a replay's page stops: words that lead from a step, and the breakpoints kept with the replay."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dashboard import breakpoints
+from dashboard.api.failures import problem_of
+from dashboard.jobs import Refused
+from dashboard.models import Breakpoint, Replay
+from dashboard.models.breakpoints import MOST_BREAKPOINTS
+from dashboard.problems import Problem
+from dashboard.queries.moving import moved
+from dashboard.queries.steps import reading
+from dashboard.queries.units import UNITS
+from dashboard.views.access import own_replay, owns, visible_replay
+from dashboard.views.parameters import one_of, whole
+from dashboard.views.telling import tells_problems
+from replay.debugger.searching.conditions import WrongSearch
+
+# What stands in the address beside the step, and stays there.
+KEPT = ("find", "unit", "prefix")
+OF_A_UNIT = ("over", "back over", "out of")
+OF_A_SEARCH = ("next", "previous")
+
+
+def stops_context(request: HttpRequest, replay: Replay, step: int | None = None) -> dict[str, Any]:
+    kept = breakpoints.of(replay)
+    return {
+        "breakpoints": kept,
+        "enabled": sum(one.enabled for one in kept),
+        "most_breakpoints": MOST_BREAKPOINTS,
+        "find": request.GET.get("find", ""),
+        "units": UNITS,
+        "unit": one_of(request, "unit", list(UNITS), UNITS[0]),
+        "step": whole(request, "step", 0) if step is None else step,
+    }
+
+
+def led(request: HttpRequest, replay: Replay) -> HttpResponse:
+    """`?go=…`: to where the words lead, or back to the step with the sentence that says why not."""
+    step = whole(request, "step", 0) or 0
+    try:
+        with reading(replay) as written:
+            step = min(step, max(0, written.steps - 1))
+            landing = moved(written, written.step(step) or {}, _words(request), breakpoints.enabled_of(replay)[1])
+    except (WrongSearch, Problem) as fault:
+        messages.error(request, problem_of(fault).message, extra_tags="bad")
+        return redirect(_address(request, replay, step))
+    if landing.step is None:
+        messages.info(request, landing.why)
+    return redirect(_address(request, replay, step if landing.step is None else landing.step))
+
+
+def _words(request: HttpRequest) -> str:
+    """The button's word, with the unit or the search that stands beside it."""
+    words = request.GET.get("go", "").strip()
+    if words in OF_A_UNIT:
+        return f"{words} {one_of(request, 'unit', list(UNITS), UNITS[0])}"
+    if words in OF_A_SEARCH:
+        return f"{words} {request.GET.get('find', '')}"
+    return words
+
+
+def _address(request: HttpRequest, replay: Replay, step: int) -> str:
+    kept = {name: request.GET[name] for name in KEPT if request.GET.get(name)}
+    return f"{reverse('replay', args=[replay.id])}?{urlencode({'step': step, **kept})}"
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@tells_problems
+def replay_breakpoints(request: HttpRequest, replay_id: str) -> HttpResponse:
+    """The panel by itself; by POST another breakpoint."""
+    if request.method != "POST":
+        replay = visible_replay(request, replay_id)
+        context = {"replay": replay, "own": owns(request, replay), **stops_context(request, replay)}
+        return render(request, "dashboard/partials/replay_stops.html", context)
+    replay = own_replay(request, replay_id)
+    try:
+        breakpoints.add(replay, request.POST.get("search", ""))
+    except (WrongSearch, Refused) as fault:
+        messages.error(request, problem_of(fault).message, extra_tags="bad")
+    return _back(request, replay)
+
+
+@login_required
+@require_POST
+@tells_problems
+def replay_breakpoint(request: HttpRequest, replay_id: str, breakpoint_id: int) -> HttpResponse:
+    """Switches one on or off, or takes it away."""
+    replay = own_replay(request, replay_id)
+    kept = get_object_or_404(Breakpoint, replay=replay, pk=breakpoint_id)
+    if "delete" in request.POST:
+        kept.delete()
+    else:
+        breakpoints.change(kept, enabled=request.POST.get("enabled") == "1")
+    return _back(request, replay)
+
+
+def _back(request: HttpRequest, replay: Replay) -> HttpResponse:
+    step = request.POST.get("step", "")
+    return redirect(f"{reverse('replay', args=[replay.id])}?step={step if step.isascii() and step.isdigit() else 0}")

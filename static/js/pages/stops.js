@@ -1,0 +1,212 @@
+// Where the replay page stops: moving by words, the search field, the breakpoints and their hits on the strip.
+import { stopSource } from "../net/stops.js";
+import { addressWith } from "../state/cursor.js";
+import { plural } from "../state/format.js";
+import { Hits, likeStep, together } from "../state/hits.js";
+import { notice, toast } from "./frame.js";
+
+const SEARCH_AFTER_MS = 250;
+
+/** `page` is what it moves: {replay, step(), row(), go(step), marks(hits)}; returns what keys are bound to. */
+export function stops(page) {
+  const source = stopSource(page.replay);
+  const found = new Map(); // search -> Hits, of what is enabled or searched for
+  let searchTimer;
+  let asking;
+  let searchedFor; // the Hits of what stands in the field
+  let moves = 0;
+
+  const panel = () => document.getElementById("stops");
+  const field = () => document.getElementById("find");
+  const rows = () => [...panel().querySelectorAll("[data-breakpoint]")];
+  const failed = (fault) => fault.name !== "AbortError" && notice(fault.message);
+
+  /** Leads from this step; of several in a row the last one counts. */
+  async function lead(to) {
+    const move = (moves += 1);
+    try {
+      const landing = await source.go(page.step(), to);
+      if (move !== moves) return;
+      if (!landing.step) return toast(landing.why);
+      page.go(landing.step.step);
+      showStopped(landing.breakpoints);
+    } catch (fault) {
+      if (fault.code === "bad-condition") toast(fault.message);
+      else failed(fault);
+    }
+  }
+
+  function showStopped(ids) {
+    for (const row of rows()) row.toggleAttribute("data-stopped", ids.includes(Number(row.dataset.breakpoint)));
+  }
+
+  const unit = () => document.getElementById("unit").value;
+
+  // --- searching ---
+
+  function searchSoon() {
+    clearTimeout(searchTimer);
+    searchTimer = setTimeout(searchNow, SEARCH_AFTER_MS);
+  }
+
+  async function searchNow() {
+    const text = field().value.trim();
+    history.replaceState(null, "", addressWith(location.href, { find: text }));
+    asking?.abort();
+    if (!text) return say("");
+    asking = new AbortController();
+    const hits = new Hits();
+    try {
+      await source.hits(text, { signal: asking.signal, onLine: (line) => show(hits, line) });
+    } catch (fault) {
+      if (fault.name === "AbortError") return;
+      say(fault.message, true);
+    }
+  }
+
+  function show(hits, line) {
+    hits.take(line);
+    say(`${plural(hits.count, "hit", "hits")}${hits.done ? "" : " so far"}`);
+    searchedFor = hits;
+    mark();
+  }
+
+  function say(text, wrong = false) {
+    const said = document.getElementById("find-said");
+    said.textContent = text;
+    said.classList.toggle("wrong", wrong);
+    field().setAttribute("aria-invalid", String(wrong));
+    if (!wrong && text) return;
+    searchedFor = undefined;
+    mark();
+  }
+
+  function searched(way) {
+    const text = field().value.trim();
+    if (!text) return field().focus();
+    lead(`${way} ${text}`);
+  }
+
+  // --- breakpoints ---
+
+  async function keep(search) {
+    const same = rows().find((row) => row.dataset.search === search);
+    if (same) return toast(`There is such a breakpoint: ${search}`);
+    try {
+      await source.keep(search);
+      await refresh();
+      toast(`Breakpoint kept: ${search}`);
+    } catch (fault) {
+      toast(fault.message);
+    }
+  }
+
+  async function submitted(row, button) {
+    const id = Number(row.dataset.breakpoint);
+    try {
+      if (button.name === "delete") await source.remove(id);
+      else await source.change(id, { enabled: button.value === "1" });
+      await refresh();
+    } catch (fault) {
+      failed(fault);
+    }
+  }
+
+  /** The list as it is now; the focus stays. */
+  async function refresh() {
+    const active = document.activeElement;
+    const focus = panel().contains(active) ? focusOf(active) : undefined;
+    const [fresh] = (await source.panel(page.step())).filter((node) => node.id === "stops");
+    panel().replaceWith(fresh);
+    if (focus) (panel().querySelector(focus) ?? field()).focus();
+    const link = document.getElementById("to-stops");
+    if (link) link.textContent = plural(Number(panel().dataset.enabled), "breakpoint", "breakpoints");
+    await countHits();
+  }
+
+  function focusOf(element) {
+    const row = element.closest("[data-breakpoint]");
+    if (element.id) return `#${CSS.escape(element.id)}`;
+    return row && element.name ? `[data-breakpoint="${row.dataset.breakpoint}"] [name="${element.name}"]` : undefined;
+  }
+
+  async function countHits({ anew = false } = {}) {
+    if (anew) found.clear();
+    for (const row of rows()) {
+      const { search } = row.dataset;
+      if (!found.has(search)) found.set(search, await hitsOf(search));
+      const cell = panel().querySelector(`[data-breakpoint="${row.dataset.breakpoint}"] [data-hits]`);
+      const hits = found.get(search);
+      if (cell) cell.textContent = hits ? plural(hits.count, "hit", "hits") : "unknown";
+    }
+    mark();
+  }
+
+  async function hitsOf(search) {
+    const hits = new Hits();
+    try {
+      await source.hits(search, { onLine: (line) => hits.take(line) });
+      return hits;
+    } catch (fault) {
+      failed(fault);
+      return undefined;
+    }
+  }
+
+  function mark() {
+    const on = rows().filter((row) => "on" in row.dataset).map((row) => found.get(row.dataset.search)).filter(Boolean);
+    page.marks({ stops: together(on), found: searchedFor ? together([searchedFor]) : [] });
+  }
+
+  // --- listening ---
+
+  document.addEventListener("submit", (event) => {
+    const row = event.target.closest("#stops [data-breakpoint]");
+    if (!row && !["over", "search"].includes(event.target.id)) return;
+    event.preventDefault();
+    const way = event.submitter?.value;
+    if (row) submitted(row, event.submitter);
+    else if (event.target.id === "over") lead(`${way} ${unit()}`);
+    else searched(way === "previous" ? "previous" : "next");
+  });
+  document.addEventListener("input", (event) => event.target.id === "find" && searchSoon());
+  document.addEventListener("keydown", (event) => {
+    if (event.target.id !== "find" || event.key !== "Enter" || event.isComposing) return;
+    if (event.ctrlKey || event.metaKey) keepSearched();
+    else searched(event.shiftKey ? "previous" : "next");
+    event.preventDefault();
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.("#keep")) return keepSearched();
+    const link = event.target.closest?.("a[data-go]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const row = link.closest("[data-search]");
+    lead(row ? `${link.dataset.go} ${row.dataset.search}` : link.dataset.go);
+  });
+
+  function keepSearched() {
+    const text = field().value.trim();
+    if (!text) return field().focus();
+    if (document.getElementById("keep")) keep(text);
+    else toast("Only who started this replay, or the owner of its job, may keep breakpoints.");
+  }
+
+  function here() {
+    const row = page.row();
+    if (!row) return;
+    if (document.getElementById("keep")) keep(likeStep(row));
+    else toast("Only who started this replay, or the owner of its job, may keep breakpoints.");
+  }
+
+  countHits().catch(failed);
+  if (field().value) searchNow();
+
+  return {
+    lead,
+    over: (way) => lead(`${way} ${unit()}`),
+    here,
+    search: () => field().select(),
+    hitsAnew: () => countHits({ anew: true }),
+  };
+}
