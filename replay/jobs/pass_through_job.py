@@ -73,9 +73,13 @@ def map_options(options: RecordOptions, time: str) -> dict[str, Any]:
 
 def map_services(options: RecordOptions, time: str) -> dict[str, str]:
     """The state is accessed by chance, with one seed an epoch."""
-    period_ms = options.clock_period_ms
-    clock = {"time": f"periodic:{period_ms}" if period_ms else "call"} if time == "processing" else {}
+    clock = clock_services(options) if time == "processing" else {}
     return {**clock, "random": "seed"} if options.state_access else clock
+
+
+def clock_services(options: RecordOptions) -> dict[str, str]:
+    """Of a task that asks for the time."""
+    return {"time": f"periodic:{options.clock_period_ms}" if options.clock_period_ms else "call"}
 
 
 def _pass_through(options: RecordOptions) -> Shape:
@@ -84,7 +88,7 @@ def _pass_through(options: RecordOptions) -> Shape:
     maps = [replace(one, services=map_services(options, time)) for one in vertices[1:-1]]
     source = vertices[0]
     if time == "ingestion":
-        source = replace(source, options={"time": time}, services={"time": "call"})
+        source = replace(source, options={"time": time}, services=clock_services(options))
     return [source, *maps, vertices[-1]], edges
 
 

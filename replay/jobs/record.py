@@ -9,6 +9,7 @@ from typing import Any
 
 from replay.bundle.writer import BundleWriter
 from replay.jobs.catalogue import job_named
+from replay.jobs.idle_options import refuse_idle
 from replay.jobs.kill_options import parse_kill, parse_kill_in, parse_suspect
 from replay.jobs.option_fields import WrongOption
 from replay.jobs.options import RecordOptions
@@ -53,6 +54,7 @@ def run_of(options: RecordOptions, protocols: Protocols, *, recorded_at: str = "
     sample.check(options)
     job = Job(options.job, RECORDER, recorded_at, options.seed, options.command())
     protocol = protocols[options.protocol]()
+    refuse_idle(options, sample, protocol)
     manifest = sample.manifest(job, protocol_of(options, protocol), options)
     return Run(
         manifest=manifest,
@@ -77,32 +79,7 @@ def run_of(options: RecordOptions, protocols: Protocols, *, recorded_at: str = "
 
 
 def protocol_of(options: RecordOptions, protocol: FaultTolerance) -> Protocol:
-    """As the manifest tells of it. What the protocol has no use for is refused where it was asked for, else 0."""
-    if options.sharing_depth and not protocol.shares:
-        raise WrongOption(
-            f"--sharing-depth is {options.sharing_depth}, but --protocol {protocol.name} shares no determinants",
-            remedy="Leave --sharing-depth out",
-        )
-    if options.delta_layout != "flat" and not protocol.in_flight:
-        raise WrongOption(
-            f"--delta-layout is {options.delta_layout}, but --protocol {protocol.name} logs no determinants",
-            remedy="Leave --delta-layout out",
-        )
-    if options.spill != "memory" and not protocol.in_flight:
-        raise WrongOption(
-            f"--spill is {options.spill}, but --protocol {protocol.name} keeps no buffers that were sent",
-            remedy="Leave --spill out",
-        )
-    if options.sink == "determinant" and not protocol.shares:
-        raise WrongOption(
-            f"--sink is determinant, but --protocol {protocol.name} leaves the outside world no determinants",
-            remedy="Choose another sink, or --protocol clonos",
-        )
-    if options.standby > 1 and not protocol.standbys:
-        raise WrongOption(
-            f"--standby is {options.standby}, but --protocol {protocol.name} deploys all tasks anew",
-            remedy="Leave --standby out",
-        )
+    """As the manifest tells of it; what the protocol has no use for is 0."""
     return Protocol(
         name=options.protocol,
         sharing_depth=options.sharing_depth if protocol.shares else 0,

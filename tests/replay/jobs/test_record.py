@@ -81,17 +81,16 @@ def test_under_every_policy_and_layout_failures_leave_the_same_in_the_sinks(
     tmp_path: Path, spill: str, layout: str
 ) -> None:
     out = tmp_path / "out"
-    pool = None if spill == "memory" else 8
+    disk: dict[str, Any] = {} if spill == "memory" else {"in_flight_pool": 8, "disk_mib_s": 4.0}
     kills = ("map-1.0@150+map-2.1@151", "source.1@330", "map-2.0@700")
     summary = recorded(
         out,
         spill=spill,
         delta_layout=layout,
-        in_flight_pool=pool,
         depth=4,
         kills=kills,
         buffer_bytes=512,
-        disk_mib_s=4.0,
+        **disk,
     )
     assert complaints_about(out, sharing_depth=None) == []
     assert len(summary["failures"]) == 4
