@@ -28,15 +28,21 @@ class Idle:
 
 def refuse_idle(options: RecordOptions, sample: SampleJob, protocol: FaultTolerance) -> None:
     """Refuses the first option that was given and would change nothing."""
-    defaults = {one.name: one for one in fields(options)}
+    for name, why in idle_options(options, sample, protocol):
+        flag, value = flag_of(RecordOptions.__dataclass_fields__[name]), getattr(options, name)
+        shown = value[0] if isinstance(value, tuple) else value
+        raise WrongOption(f"{flag} is {shown}, but {why}", remedy=f"Leave {flag} out")
+
+
+def idle_options(options: RecordOptions, sample: SampleJob, protocol: FaultTolerance) -> Iterator[tuple[str, str]]:
+    """The options that were given and would change nothing, with the reason."""
+    defaults = {one.name: one.default for one in fields(options)}
     for idle in (*_of_protocol(options, protocol), *_of_spilling(options), *_of_input(options, sample)):
         for one in idle.options:
             name, _, only = one.partition("=")
-            value, field = getattr(options, name), defaults[name]
-            if value == field.default or (only and value != only) or value in _AS_IT_IS.get(name, ()):
-                continue
-            flag, shown = flag_of(field), value[0] if isinstance(value, tuple) else value
-            raise WrongOption(f"{flag} is {shown}, but {idle.why}", remedy=f"Leave {flag} out")
+            value = getattr(options, name)
+            if value != defaults[name] and (not only or value == only) and value not in _AS_IT_IS.get(name, ()):
+                yield name, idle.why
 
 
 def _of_protocol(options: RecordOptions, protocol: FaultTolerance) -> Iterator[Idle]:

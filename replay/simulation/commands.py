@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from replay.jobs.catalogue import JOBS, job_named
+from replay.jobs.idle_options import idle_options
 from replay.jobs.option_fields import WrongOption
 from replay.jobs.options import RecordOptions
 from replay.jobs.record import run_of
@@ -117,10 +118,17 @@ def _allowed(drawn: dict[str, Any]) -> RecordOptions:
     """Without what does not go together with the rest: a draw too many is left out, and never a whole command."""
     for left_out in ((), ("hosts", "slots"), ("kills_in",), ("suspects",), ("hosts", "slots", "kills_in", "suspects")):
         kept = {name: value for name, value in drawn.items() if name not in left_out}
-        options = RecordOptions(**kept)
+        options = _without_idle(kept)
         try:
             run_of(options, PROTOCOLS)
         except WrongOption:
             continue
         return options
     return RecordOptions(**drawn)
+
+
+def _without_idle(drawn: dict[str, Any]) -> RecordOptions:
+    """Without what would change nothing beside the rest."""
+    options = RecordOptions(**drawn)
+    idle = {name for name, _ in idle_options(options, job_named(options.job), PROTOCOLS[options.protocol]())}
+    return RecordOptions(**{name: value for name, value in drawn.items() if name not in idle})
