@@ -156,7 +156,13 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 4
 CELERY_WORKER_REDIRECT_STDOUTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {} if REDIS_URL else {"polling_interval": 0.05}
+# A page that queues work waits for the send: a broker that is away is asked twice and no more, for the row stays queued
+# and the sweeper sends again.
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
+    {"max_retries": 1, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.1, "socket_connect_timeout": 1}
+    if REDIS_URL
+    else {"polling_interval": 0.05}
+)
 
 CHANNEL_LAYERS: dict[str, Any] = {
     "default": {
@@ -201,5 +207,10 @@ LOGGING: dict[str, Any] = {
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": env.text("CLONOSCOPE_LOG_LEVEL", "WARNING")},
-    "loggers": {"clonoscope": {"level": env.text("CLONOSCOPE_LOG_LEVEL", "INFO")}},
+    "filters": {"one_line": {"()": "dashboard.server_log.WithoutTraceback"}},
+    "loggers": {
+        "clonoscope": {"level": env.text("CLONOSCOPE_LOG_LEVEL", "INFO")},
+        # A foreign Host header is answered by 400: somebody's mistake, or a scanner's, and no fault of the server's.
+        "django.security.DisallowedHost": {"filters": ["one_line"]},
+    },
 }

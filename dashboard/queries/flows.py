@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ingest.lake.readers import Lake
+from replay.model import Graph
 
 _SQL = """
 SELECT channel, sum(buffers)::BIGINT, sum(bytes)::BIGINT, sum(records)::BIGINT, sum(delta_bytes)::BIGINT
@@ -18,3 +20,17 @@ def channel_flows(lake: Lake, *, job: str) -> dict[str, dict[str, Any]]:
         channel: {"buffers": buffers, "bytes": size, "records": records, "deltaBytes": delta}
         for channel, buffers, size, records, delta in lake.rows(_SQL, job=job)
     }
+
+
+def edge_flows(graph: Graph, flows: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """The same by pair of vertices, summed: `join>sink`."""
+    found: dict[str, dict[str, int]] = {}
+    for channel in graph.channels:
+        flow = flows.get(channel.id)
+        if flow is None:
+            continue
+        edge = f"{graph.task(channel.source).vertex}>{graph.task(channel.target).vertex}"
+        total = found.setdefault(edge, {})
+        for name, value in flow.items():
+            total[name] = total.get(name, 0) + (value or 0)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +13,10 @@ from replay.bundle.members import MANIFEST
 from replay.bundle.pack import Pack
 from replay.errors import ReplayError
 from replay.model import Graph, Manifest
+
+# An opened vertex has so many rows, and more lines than this between two vertices are one black area.
+TASKS_DRAWN = 80
+CHANNELS_DRAWN = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +32,51 @@ class JobGraph:
                 depth[edge.target] = min(len(depth), max(depth[edge.target], depth[edge.source] + 1))
         return max(depth.values(), default=0)
 
-    def for_script(self) -> dict[str, Any]:
+    def for_script(self, keep: Collection[str] = ()) -> dict[str, Any]:
+        """For the picture, never more than it draws: of a vertex so many tasks, `keep` among them, and how many there
+        are; of an edge its channels, unless they are more than anybody could tell apart."""
         tasks: dict[str, list[str]] = {}
         for task in self.manifest.tasks:
             tasks.setdefault(task.vertex, []).append(task.id)
-        vertex_of = {task.id: task.vertex for task in self.manifest.tasks}
+        vertex_of: dict[str, str] = {task.id: task.vertex for task in self.manifest.tasks}
+        shown = {vertex: _shown(its, keep) for vertex, its in tasks.items()}
+        channels, counts = self._channels(vertex_of, {one for its in shown.values() for one in its})
         return {
-            "vertices": [{"id": v.id, "kind": v.kind, "tasks": tasks.get(v.id, [])} for v in self.manifest.vertices],
-            "edges": [{"from": e.source, "to": e.target, "ship": e.ship} for e in self.manifest.edges],
-            "channels": [
-                {
-                    "id": c.id,
-                    "from": c.source,
-                    "to": c.target,
-                    "fromVertex": vertex_of[c.source],
-                    "toVertex": vertex_of[c.target],
-                }
-                for c in self.graph.channels
+            "vertices": [
+                {"id": v.id, "kind": v.kind, "tasks": shown.get(v.id, []), "count": len(tasks.get(v.id, ()))}
+                for v in self.manifest.vertices
             ],
+            "edges": [
+                {"from": e.source, "to": e.target, "ship": e.ship, "channels": counts.get((e.source, e.target), 0)}
+                for e in self.manifest.edges
+            ],
+            "channels": channels,
         }
+
+    def _channels(
+        self, vertex_of: Mapping[str, str], shown: Collection[str]
+    ) -> tuple[list[dict[str, str]], dict[tuple[str, str], int]]:
+        """Those between tasks that are shown, and how many there are of each edge."""
+        counts: dict[tuple[str, str], int] = {}
+        for one in self.graph.channels:
+            edge = vertex_of[one.source], vertex_of[one.target]
+            counts[edge] = counts.get(edge, 0) + 1
+        return [
+            {"id": c.id, "from": c.source, "to": c.target, "fromVertex": edge[0], "toVertex": edge[1]}
+            for c in self.graph.channels
+            if c.source in shown and c.target in shown
+            for edge in [(vertex_of[c.source], vertex_of[c.target])]
+            if counts[edge] <= CHANNELS_DRAWN
+        ], counts
+
+
+def _shown(tasks: list[str], keep: Collection[str]) -> list[str]:
+    """In their order; who is to be kept takes the place of the last ones."""
+    if len(tasks) <= TASKS_DRAWN:
+        return tasks
+    kept = [one for one in tasks if one in keep][:TASKS_DRAWN]
+    chosen = {*kept, *tasks[: TASKS_DRAWN - len(kept)]}
+    return [one for one in tasks if one in chosen]
 
 
 # A manifest may have 16 MiB, and takes many times that in memory: of large ones few are kept at hand.

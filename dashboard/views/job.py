@@ -16,7 +16,7 @@ from dashboard.models.status import PENDING
 from dashboard.progress import state_of
 from dashboard.queries.answers import answers, latest_round
 from dashboard.queries.failures import Failure, job_failures
-from dashboard.queries.flows import channel_flows
+from dashboard.queries.flows import channel_flows, edge_flows
 from dashboard.queries.graph import JobGraph, job_graph
 from dashboard.queries.lake import lake
 from dashboard.queries.recoveries import recoveries
@@ -26,11 +26,12 @@ from dashboard.queries.task import task_attempts, task_epochs
 from dashboard.queries.tasks import TaskSummary, task_summaries
 from dashboard.queries.timeline import timeline
 from dashboard.views.access import owns, visible_job
-from dashboard.views.parameters import one_of
+from dashboard.views.parameters import one_of, whole
 from dashboard.views.telling import tells_problems
 
 # So many vertices in a row have room beside the selected task; longer graphs have the whole width.
 LAYERS_BESIDE = 4
+TASKS_LISTED = 500
 
 
 @login_required
@@ -80,6 +81,7 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         context |= _graph_context(request, job, found, failures)
         picture = timeline(lake(), job=job.id, manifest=found.manifest, failures=failures)
         sentences = summary(found.manifest, failures, given, duration_us=picture["durationUs"])
+        context["task_ids"] = [task.id for task in found.manifest.tasks]
         context |= {"outside": outside(found.manifest.protocol), "timeline": picture, "summary": sentences}
         chosen = context["chosen"]
         context["answers"] = latest_round(given, chosen.task, None) if chosen else []
@@ -90,17 +92,49 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
 def _graph_context(request: HttpRequest, job: Job, found: JobGraph, failures: list[Failure]) -> dict[str, Any]:
     listed = [(task.id, task.vertex) for task in found.manifest.tasks]
     tasks = task_summaries(lake(), job=job.id, tasks=listed, failed=[failure.task for failure in failures])
-    graph = found.for_script()
-    graph["tasks"] = {task.task: task.for_script() for task in tasks}
-    graph["flows"] = channel_flows(lake(), job=job.id)
     chosen = _chosen(request, tasks, failures)
-    deep = found.layers() > LAYERS_BESIDE
+    keep = {failure.task for failure in failures} | ({chosen.task} if chosen else set())
     return {
-        "tasks": tasks,
-        "graph": graph,
-        "deep": deep,
+        "graph": _picture(job, found, tasks, keep),
+        "deep": found.layers() > LAYERS_BESIDE,
         "chosen": chosen,
+        **_tasks_page(request, tasks, chosen),
         **_task_context(job, found, chosen, failures),
+    }
+
+
+def _picture(job: Job, found: JobGraph, tasks: list[TaskSummary], keep: set[str]) -> dict[str, Any]:
+    """The graph as it is drawn: numbers of what is shown, and scales and sums over all."""
+    graph = found.for_script(keep)
+    shown = {task for vertex in graph["vertices"] for task in vertex["tasks"]}
+    graph["tasks"] = {task.task: task.for_script() for task in tasks if task.task in shown}
+    flows = channel_flows(lake(), job=job.id)
+    graph["flows"] = {one["id"]: flows[one["id"]] for one in graph["channels"] if one["id"] in flows}
+    graph["edgeFlows"] = edge_flows(found.graph, flows)
+    graph["mostFlowBytes"] = max((flow["bytes"] or 0 for flow in flows.values()), default=0)
+    graph["scales"] = {
+        name: [min(values, default=0), max(values, default=0)]
+        for name, values in (
+            ("bytes", [one.bytes for one in tasks]),
+            ("determinants", [one.determinants for one in tasks]),
+        )
+    }
+    return graph
+
+
+def _tasks_page(request: HttpRequest, tasks: list[TaskSummary], chosen: TaskSummary | None) -> dict[str, Any]:
+    """A stretch of the table of tasks, and who stands beside the chosen one in the whole of it."""
+    begin = min(whole(request, "tasks") or 0, max(0, len(tasks) - 1))
+    place = tasks.index(chosen) if chosen else 0
+    return {
+        "tasks": tasks[begin : begin + TASKS_LISTED],
+        "tasks_from": begin,
+        "tasks_first": begin + 1,
+        "tasks_last": min(len(tasks), begin + TASKS_LISTED),
+        "tasks_previous": max(0, begin - TASKS_LISTED),
+        "tasks_next": begin + TASKS_LISTED if begin + TASKS_LISTED < len(tasks) else None,
+        "task_before": tasks[place - 1].task if chosen and place else "",
+        "task_after": tasks[place + 1].task if chosen and place + 1 < len(tasks) else "",
     }
 
 

@@ -52,7 +52,7 @@ def _context(request: HttpRequest, job: Job, found: JobGraph) -> dict[str, Any]:
     asked = whole(request, "attempt")
     return {
         "job": job,
-        "graph": found.for_script(),
+        "graph": found.for_script({task}),
         "manifest": found.manifest,
         "task_ids": ids,
         "suspected": {one.attempt for one in failures if one.task == task and one.suspected},

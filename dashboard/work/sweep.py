@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from dashboard import joblog
@@ -22,6 +22,7 @@ log = logging.getLogger("clonoscope.work")
 
 # A piece of work that so many processes died over is put aside, lest it end every process that takes it.
 MAX_ATTEMPTS = 10
+KEPT = timedelta(days=30)
 LOOK_S = 1.0
 INTERRUPTED = "Its server or worker ended; the work was taken up again."
 
@@ -30,6 +31,7 @@ def sweep() -> list[int]:
     """Frees what dead holders held, removes leftovers, and wakes workers for all that is queued; their ids."""
     free_dead_leases()
     drop_work_of_nothing()
+    forget_ended_work()
     leftovers.remove()
     resend_after = timedelta(seconds=settings.SWEEP_S)
     return _send(Q(sent_at=None) | Q(sent_at__lt=Now() - resend_after))
@@ -69,6 +71,15 @@ def drop_work_of_nothing() -> None:
     of_nothing = open_work.filter(kind=Work.Kind.INGEST).exclude(target__in=Job.objects.values("id"))
     of_nothing |= open_work.filter(kind=Work.Kind.REPLAY).exclude(target__in=Replay.objects.values("id"))
     of_nothing.update(state=Work.State.CANCELLED, lease_owner="", lease_until=None, updated_at=Now())
+
+
+def forget_ended_work() -> None:
+    """Rows that ended long ago: those of jobs and replays that are gone, and all but the newest of the others, which
+    pages tell of."""
+    ended = Work.objects.exclude(state__in=[Work.State.QUEUED, Work.State.RUNNING]).filter(updated_at__lt=Now() - KEPT)
+    newer = Work.objects.filter(kind=OuterRef("kind"), target=OuterRef("target"), id__gt=OuterRef("id"))
+    there = Exists(Job.objects.filter(id=OuterRef("target"))) | Exists(Replay.objects.filter(id=OuterRef("target")))
+    ended.filter(Exists(newer) | ~there).delete()
 
 
 def _free(work: Work) -> None:

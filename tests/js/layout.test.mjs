@@ -128,6 +128,15 @@ const job = {
   curves: [{ name: "throughput", unit: "records/s", points: [{ tUs: 0, value: 5 }, { tUs: 6e6, value: 10 }] }, { name: "flat", unit: "us", points: [{ tUs: 0, value: 0 }, { tUs: 1, value: 0 }] }],
 };
 
+test("a vertex of many tasks says how many are not drawn, and an edge of too many channels stays one line", () => {
+  const ids = (name) => Array.from({ length: 80 }, (_, n) => `${name}.${n}`);
+  const vertices = ["a", "b"].map((id) => ({ id, kind: "operator", tasks: ids(id), count: 25_000 }));
+  const big = { vertices, edges: [{ from: "a", to: "b", ship: "hash", channels: 625_000_000 }], channels: [] };
+  const placed = layoutGraph(big, { widthPx: 900, opened: new Set(["a"]) });
+  assert.deepEqual(placed.nodes.map(({ hidden, tasks }) => hidden + tasks.length), [25_000, 25_000]);
+  assert.deepEqual(placed.links.map(({ bundled, key }) => [bundled, key]), [[true, "a>b"]]);
+});
+
 test("the timeline keeps everything within its width, and the shortest span visible", () => {
   const placed = layoutTimeline(job, { widthPx: 1000 });
   assert.equal(placed.epochs[1].x, placed.x(1e6));

@@ -56,7 +56,7 @@ export function graph() {
     const node = group.selectAll("g.vertex").data(nodes, (one) => one.id).join((enter) => enter.append("g").attr("class", "vertex").call(shell));
     node.classed("opened", (one) => one.opened).classed("holds-mark", (one) => one.vertex.tasks.some((id) => taskLook(id).mark));
     node.select(".card").attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", (one) => one.height);
-    node.select(".handle").attr("aria-expanded", (one) => String(one.opened)).attr("aria-label", (one) => `${one.id}, ${one.vertex.tasks.length} tasks`);
+    node.select(".handle").attr("aria-expanded", (one) => String(one.opened)).attr("aria-label", (one) => `${one.id}, ${one.vertex.count ?? one.vertex.tasks.length} tasks`);
     node.select(".handle rect").attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", 30);
     node.select(".name").attr("x", (one) => one.x + 12).attr("y", (one) => one.y + 20).text((one) => clipped(one.id, 19));
     node.select(".role").attr("x", (one) => one.x + one.width - 12).attr("y", (one) => one.y + 20).text((one) => (fitsBeside(one) ? one.vertex.kind : ""));

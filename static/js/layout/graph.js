@@ -48,7 +48,7 @@ function orderLayers(layers, edges) {
 function card(vertex, opened) {
   const shown = opened ? Math.min(vertex.tasks.length, CARD.mostRows) : Math.min(vertex.tasks.length, CARD.mostSquares);
   const rows = opened ? shown : Math.ceil(shown / CARD.perRow);
-  const hidden = vertex.tasks.length - shown;
+  const hidden = (vertex.count ?? vertex.tasks.length) - shown;
   const body = opened ? rows * CARD.row : rows * (CARD.square + CARD.gap) - CARD.gap;
   const height = CARD.head + body + CARD.pad + (hidden ? CARD.row - 6 : 0);
   return { id: vertex.id, vertex, opened, hidden, x: 0, y: 0, width: CARD.width, height, tasks: vertex.tasks.slice(0, shown) };
@@ -97,7 +97,7 @@ function linksBetween(nodes, edges, channels, downward) {
     const [from, to] = [nodes.get(edge.from), nodes.get(edge.to)];
     const its = channels.filter((one) => one.fromVertex === edge.from && one.toVertex === edge.to);
     const ids = its.map((one) => one.id);
-    if (!from.opened && !to.opened) {
+    if ((!from.opened && !to.opened) || (!its.length && edge.channels)) {
       return [{ ...link(`${edge.from}>${edge.to}`, edge, ids, leaving(from, from, downward), entering(to, to, downward), downward), bundled: true }];
     }
     return its.map((one) =>

@@ -17,12 +17,12 @@ const lanes = timeline();
 // Small jobs show their tasks at once.
 const OPENED_UP_TO = 24;
 let colourBy = "bytes";
-if (graphData && graphData.vertices.reduce((sum, { tasks }) => sum + tasks.length, 0) <= OPENED_UP_TO) graphData.vertices.forEach(({ id }) => picture.open(id));
+if (graphData && graphData.vertices.reduce((sum, { count: tasks }) => sum + tasks, 0) <= OPENED_UP_TO) graphData.vertices.forEach(({ id }) => picture.open(id));
 
 function paintGraph() {
   const place = document.getElementById("graph");
   if (!graphData || !place) return;
-  const most = Math.max(0, ...Object.values(graphData.tasks ?? {}).map((task) => task[colourBy]));
+  const most = graphData.scales?.[colourBy][1] ?? 0;
   picture.widthPx(place.clientWidth).taskLook((id) => lookOf(id, most)).linkLook(linkLook).chosen(chosenTask() ?? null).onTask(select).onOpen(paintGraph);
   d3.select(place).datum(graphData).call(picture);
   paintLegend(most);
@@ -44,11 +44,12 @@ function lookOf(id, most) {
 }
 
 function linkLook({ edge, channels, bundled }) {
-  const flows = channels.map((id) => graphData.flows?.[id]).filter(Boolean);
+  const whole = bundled ? graphData.edgeFlows?.[`${edge.from}>${edge.to}`] : undefined;
+  const flows = whole ? [whole] : channels.map((id) => graphData.flows?.[id]).filter(Boolean);
   const ends = channels.length === 1 ? channels[0] : `${edge.from} to ${edge.to}`;
   if (!flows.length) return { widthPx: 1.5, label: bundled ? edge.ship : "", title: `${ends}: ${edge.ship}` };
   const total = (name) => flows.reduce((sum, flow) => sum + (flow[name] ?? 0), 0);
-  const most = Math.max(1, ...Object.values(graphData.flows).map((flow) => flow.bytes ?? 0)) * channels.length;
+  const most = Math.max(1, graphData.mostFlowBytes) * (bundled ? edge.channels : channels.length);
   return {
     widthPx: 1.25 + 3.5 * Math.sqrt(total("bytes") / most),
     label: bundled ? `${edge.ship} · ${byteSize(total("bytes"))}` : "",
@@ -61,7 +62,7 @@ function linkLook({ edge, channels, bundled }) {
 function paintLegend(most) {
   const legend = document.getElementById("graph-legend");
   if (!legend) return;
-  const least = Math.min(...Object.values(graphData.tasks).map((task) => task[colourBy]));
+  const least = graphData.scales?.[colourBy][0] ?? 0;
   const say = colourBy === "bytes" ? byteSize : count;
   legend.replaceChildren(`colour: ${colourBy === "bytes" ? "bytes logged" : "determinants"}, ${say(least)}`, scale(), `${say(most)}`);
 }
@@ -105,9 +106,8 @@ function markRows(task) {
   for (const link of document.querySelectorAll("tr a[data-task]")) link.closest("tr").classList.toggle("chosen", link.dataset.task === task);
 }
 
-function neighbour(by) {
-  const ids = graphData?.vertices.flatMap((vertex) => vertex.tasks) ?? [];
-  const next = ids[ids.indexOf(chosenTask()) + by];
+function neighbour(which) {
+  const next = panel?.querySelector("[data-task]")?.dataset[which];
   if (next) select(next);
 }
 
@@ -126,8 +126,8 @@ document.getElementById("colour-by")?.addEventListener("change", (event) => {
 bindKeys([
   ...(panel
     ? [
-        { keys: ["."], what: "next task", run: () => neighbour(1) },
-        { keys: [","], what: "task before", run: () => neighbour(-1) },
+        { keys: ["."], what: "next task", run: () => neighbour("after") },
+        { keys: [","], what: "task before", run: () => neighbour("before") },
       ]
     : []),
   { keys: ["y"], what: "copy the link to this view", run: copyLink },

@@ -14,7 +14,7 @@ const graphData = dataOf("graph-data");
 const picture = graph();
 const stairs = holdings();
 const OPENED_UP_TO = 24;
-if (graphData.vertices.reduce((sum, { tasks }) => sum + tasks.length, 0) <= OPENED_UP_TO) graphData.vertices.forEach(({ id }) => picture.open(id));
+if (graphData.vertices.reduce((sum, { count }) => sum + count, 0) <= OPENED_UP_TO) graphData.vertices.forEach(({ id }) => picture.open(id));
 let path;
 let growths = new Map();
 let slider;

@@ -17,7 +17,7 @@ from dashboard.uploads.sweep import GRACE_S
 from dashboard.work import ending, leftovers
 from dashboard.work import owner as lease_owner
 from dashboard.work.claim import claim
-from dashboard.work.sweep import MAX_ATTEMPTS, drop_work_of_nothing, free_dead_leases
+from dashboard.work.sweep import MAX_ATTEMPTS, drop_work_of_nothing, forget_ended_work, free_dead_leases
 from tests.dashboard.work.conftest import write_bundle
 
 pytestmark = pytest.mark.usefixtures("sqlite")
@@ -154,3 +154,16 @@ def test_the_work_of_a_deleted_person_is_dropped_and_their_files_go(owner: User,
     work.refresh_from_db()
     assert work.state == Work.State.CANCELLED
     assert not store.pack_path(job.id).exists()
+
+
+def test_work_that_ended_long_ago_is_forgotten_but_for_what_pages_tell_of(job: Job, work: Work) -> None:
+    def ended(target: str, *, days: int) -> int:
+        made = Work.objects.create(kind=Work.Kind.REPLAY, target=target, state=Work.State.DONE)
+        Work.objects.filter(id=made.id).update(updated_at=timezone.now() - timedelta(days=days))
+        return made.id
+
+    old_of_nothing, new_of_nothing = ended("r_000000000000", days=31), ended("r_000000000001", days=29)
+    first, second = ended(job.id, days=40), ended(job.id, days=35)
+    forget_ended_work()
+    left = set(Work.objects.values_list("id", flat=True))
+    assert left == {work.id, new_of_nothing, second} and not left & {old_of_nothing, first}
