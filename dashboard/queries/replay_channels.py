@@ -16,12 +16,15 @@ SELECT channel, count(*) FILTER (step <= $step), count(*), sum(bytes) FILTER (st
 FROM steps WHERE kind = 'take-buffer' AND channel IS NOT NULL GROUP BY channel ORDER BY channel
 """
 _LEDGER_SQL = """
-SELECT step, channel, seq, bytes, was_received_before, matches FROM buffers
-WHERE step {compared} $step ORDER BY step {order}, channel, seq LIMIT $limit
+SELECT b.step, b.channel, b.seq, b.bytes, b.was_received_before, b.matches, 0, s.kind = 'send-buffer'
+FROM buffers b JOIN steps s ON s.step = b.step
+WHERE b.step {compared} $step ORDER BY b.step {order}, b.channel, b.seq LIMIT $limit
 """
 _TOTALS_SQL = """
 SELECT count(*), count(*) FILTER (step <= $step), count(*) FILTER (was_received_before AND step <= $step),
-       count(*) FILTER (NOT matches), count(*) FILTER (matches), min(step) FILTER (NOT matches)
+       count(*) FILTER (NOT matches), count(*) FILTER (matches), min(step) FILTER (NOT matches),
+       (SELECT count(*) FROM buffers b JOIN steps s ON s.step = b.step
+        WHERE s.kind = 'send-buffer' AND b.was_received_before IS NULL AND b.step <= $step)
 FROM buffers
 """
 # What is written to an output and not cut yet stands in the buffer that is cut next.
@@ -59,6 +62,7 @@ class Rebuilt:
     was_received_before: bool | None
     matches: bool | None
     filled_bytes: int = 0
+    sent: bool = False
 
     @property
     def receiver(self) -> str:
@@ -67,7 +71,7 @@ class Rebuilt:
     @property
     def fate(self) -> str:
         if self.was_received_before is None:
-            return "rebuilt"
+            return "new" if self.sent else "rebuilt"
         return "held back" if self.was_received_before else "sent"
 
 
@@ -80,6 +84,12 @@ class Ledger:
     mismatches: int
     matches: int
     first_mismatch: int | None
+    new: int = 0
+
+    @property
+    def rebuilt(self) -> int:
+        """So far, without those that the new attempt cut by choices of its own."""
+        return self.so_far - self.new
 
 
 def inputs(written: StepReader, step: int, order: list[str]) -> list[Input]:

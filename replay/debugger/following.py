@@ -214,7 +214,8 @@ class Following:
         else:
             end = "to its end"
         made = f"{bytes_of(size)} of log and {counted(beyond.buffers, 'buffer')}"
-        said = f" From there on attempt {attempt} is a new execution, followed along its own log {end}: {made}"
+        begun = f"From there on attempt {attempt} is a new execution," if self.returned else "It is"
+        said = f" {begun} followed along its own log {end}: {made}"
         if beyond.uncompared:
             numbers["uncompared"] = beyond.uncompared
             lacking = counted(beyond.uncompared, "buffer")

@@ -160,6 +160,11 @@ class RecoveryReplay:
     def _why_free(self) -> str:
         """What follows for others is not always the same."""
         protocol = self.source.manifest.protocol
+        if self.story.recovers_without_determinants(self.scene.task, self.scene.attempt):
+            return (
+                ", as choices above it were lost and its inputs are not what its log tells of: tasks below it take "
+                "records again, and nothing binds it to choose the same."
+            )
         if not protocol.logs:
             return (
                 f", as {no_logs(protocol)}: tasks below it may depend on what it had chosen, and nothing binds it to "

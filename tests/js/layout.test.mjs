@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { layersOf, layoutGraph } from "../../static/js/layout/graph.js";
 import { heldAt, stairs } from "../../static/js/layout/holdings.js";
 import { layoutHits, layoutStrip, placeOf, stepAt } from "../../static/js/layout/strip.js";
-import { layoutTimeline, tickLabel, ticksOf } from "../../static/js/layout/timeline.js";
+import { labelsWithRoom, layoutTimeline, tickLabel, ticksOf } from "../../static/js/layout/timeline.js";
 
 const tasksOf = (vertex, parallelism) => Array.from({ length: parallelism }, (_, n) => `${vertex}.${n}`);
 
@@ -147,6 +147,12 @@ test("the timeline keeps everything within its width, and the shortest span visi
   assert.equal(Math.round(placed.checkpoints[1].x), Math.round((5.5 / 6) * 1000));
   for (const [, y] of placed.curves.flatMap((curve) => curve.places)) assert.ok(Number.isFinite(y));
   assert.ok(placed.bottom < placed.height);
+});
+
+test("no two failures' words lie upon each other, from whichever side they come", () => {
+  const failures = [380, 402, 460, 520, 900].map((x, failure) => ({ failure, x, task: "auctions.0" }));
+  const labelled = labelsWithRoom(failures, { widthPx: 960 });
+  assert.deepEqual([...labelled], [0, 4]);
 });
 
 test("ticks are round, far enough apart and speak one unit", () => {

@@ -1,5 +1,6 @@
 // The graph of a job: vertices as cards that open into their tasks, edges between them. Looks come from the page by accessors.
 import { layoutGraph } from "../layout/graph.js";
+import { count } from "../state/format.js";
 import d3 from "../vendor/d3.js";
 
 const PAD = 20;
@@ -60,7 +61,7 @@ export function graph() {
     node.select(".handle rect").attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", 30);
     node.select(".name").attr("x", (one) => one.x + 12).attr("y", (one) => one.y + 20).text((one) => clipped(one.id, 19));
     node.select(".role").attr("x", (one) => one.x + one.width - 12).attr("y", (one) => one.y + 20).text((one) => (fitsBeside(one) ? one.vertex.kind : ""));
-    node.select(".hidden").attr("x", (one) => one.x + 12).attr("y", (one) => one.y + one.height - 10).text((one) => (one.hidden ? `and ${one.hidden} more, in the table` : ""));
+    node.select(".hidden").attr("x", (one) => one.x + 12).attr("y", (one) => one.y + one.height - 10).text((one) => (one.hidden ? `${count(one.hidden)} more in the table` : ""));
     paintTasks(node);
   }
 

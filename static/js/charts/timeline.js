@@ -1,5 +1,5 @@
 // A job's timeline: bands of epochs, checkpoints, failures with their recovery, lanes of attempts, curves.
-import { layoutTimeline } from "../layout/timeline.js";
+import { labelsWithRoom, layoutTimeline } from "../layout/timeline.js";
 import { byteSize, count, duration, moment, plural } from "../state/format.js";
 import d3 from "../vendor/d3.js";
 
@@ -48,7 +48,8 @@ export function timeline() {
     failure.append("line").attr("x1", (one) => one.x).attr("x2", (one) => one.x).attr("y1", top).attr("y2", bottom);
     const text = failure.append("text").attr("y", top + 13).text((one) => `${one.task} ${one.suspected ? "suspected" : "failed"}, ${moment(one.failedUs)}`);
     text.attr("x", (one) => one.x + (one.x > width / 2 ? -7 : 7)).attr("text-anchor", (one) => (one.x > width / 2 ? "end" : "start"));
-    text.attr("opacity", (one, at) => (at === 0 || one.x - failures[at - 1].x > 170 ? 1 : 0));
+    const labelled = labelsWithRoom(failures, { widthPx: width });
+    text.attr("opacity", (one) => (labelled.has(one.failure) ? 1 : 0));
     failure.append("title").text(failureTitle);
     failure.on("click", (event, one) => {
       event.preventDefault();

@@ -21,6 +21,23 @@ export function layoutTimeline(job, { widthPx }) {
   return { ...parts, ticks: ticksOf(job.durationUs, widthPx).map((tUs) => ({ tUs, x: x(tUs), label: tickLabel(tUs, job.durationUs) })), top: ROW.epochs + ROW.checkpoints, bottom: y, height: y + ROW.axis };
 }
 
+const LABEL = { letter: 6.6, more: " suspected, 000.000 s", away: 7, between: 8 };
+
+/** The failures whose words have room: those of the right half stand to the left of their lines. */
+export function labelsWithRoom(failures, { widthPx }) {
+  const labelled = new Set();
+  const taken = [];
+  for (const one of failures) {
+    const length = (one.task.length + LABEL.more.length) * LABEL.letter;
+    const start = one.x > widthPx / 2 ? one.x - LABEL.away - length : one.x + LABEL.away;
+    const end = start + length;
+    if (taken.some(([from, to]) => start < to + LABEL.between && end > from - LABEL.between)) continue;
+    taken.push([start, end]);
+    labelled.add(one.failure);
+  }
+  return labelled;
+}
+
 function scaleOf(durationUs, widthPx) {
   const whole = Math.max(1, durationUs);
   return (tUs) => (Math.min(Math.max(tUs, 0), whole) / whole) * widthPx;

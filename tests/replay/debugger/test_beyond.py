@@ -143,5 +143,7 @@ def test_past_lost_choices_a_recovery_is_followed_as_far_as_determinants_went_an
         returned = any(story.returned_to(outcome.task, outcome.attempt or 0).values())
         assert outcome.verdict == ("identical" if returned else "free"), outcome.sentence
         assert until == "running" or "new execution" in outcome.sentence
+        if story.recovers_without_determinants(outcome.task, outcome.attempt or 0):
+            assert "choices above it were lost" in outcome.sentence and "nobody depends" not in outcome.sentence
         verdicts.add(outcome.verdict)
     assert verdicts
