@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from replay.bundle.frames import ReceiptFrame, SendingFrame
 from replay.causality.life import Life, attempt_at, lives
 from replay.causality.recording import Recording
+from replay.causality.storage import Answer, storage_answers
 from replay.errors import ReplayError
 from replay.log.causal_log import Copy, HeldLogs
 from replay.log.deltas import DeltaEntry, LogIds, decode_extents
@@ -47,12 +49,24 @@ class Fault:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Shortening:
+    """A stable storage forgot what goes further in the task's logs: `copies` is what it had held until then."""
+
+    holder: TaskId
+    holder_attempt: int
+    t_us: int
+    upto: Mapping[tuple[Thread, int], int]
+    copies: HeldLogs
+
+
 @dataclass(slots=True)
 class Holders:
     """All copies of one task's logs, and how they grew."""
 
     task: TaskId
     growths: list[Growth] = field(default_factory=list)
+    shortenings: list[Shortening] = field(default_factory=list)
     copies: dict[tuple[TaskId, int], HeldLogs] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
 
@@ -60,13 +74,23 @@ class Holders:
         """How one holder's copies grew, in time."""
         return (one for one in self.growths if one.holder == holder and one.holder_attempt == attempt)
 
+    def shortened(self, holder: str, attempt: int) -> list[Shortening]:
+        """When one holder's copies became shorter, in time."""
+        return [one for one in self.shortenings if (one.holder, one.holder_attempt) == (holder, attempt)]
+
     def held_at(self, holder: TaskId, attempt: int, t_us: int, *, from_epoch: int = 0) -> list[Copy]:
         """What a holder's attempt held at a time (of whichever attempts of the task), from an epoch on."""
         upto: dict[tuple[Thread, int], int] = {}
+        copies, since_us = self.copies.get((holder, attempt)), -1
+        for shortening in reversed(self.shortened(holder, attempt)):
+            if shortening.t_us <= t_us:
+                since_us = shortening.t_us
+                upto = {place: length for place, length in shortening.upto.items() if place[1] >= from_epoch}
+                break
+            copies = shortening.copies
         for one in self.of_holder(holder, attempt):
-            if one.t_us <= t_us and one.epoch >= from_epoch:
+            if since_us < one.t_us <= t_us and one.epoch >= from_epoch:
                 upto[one.thread, one.epoch] = max(one.upto, upto.get((one.thread, one.epoch), 0))
-        copies = self.copies.get((holder, attempt))
         found = []
         for (thread, epoch), length in sorted(upto.items()):
             held = copies.get(LogId(self.task, thread)) if copies else None
@@ -179,9 +203,9 @@ class _Following:
             for attempt in self.recording.attempts(writer):
                 frames = self._readable(channel.id, self.recording.world(writer, attempt))
                 left.extend((channel, attempt, frame) for frame in frames)
-        rollbacks = (
-            [event for event in self.recording.events() if event.get("type") == "global-rollback"] if left else []
-        )
+        events = list(self.recording.events()) if left else []
+        rollbacks = [event for event in events if event.get("type") == "global-rollback"]
+        answers = list(storage_answers(events, self.task)) if self.recording.manifest.protocol.in_storage else []
         copies: dict[int, HeldLogs] = {}
         for channel, attempt, frame in sorted(left, key=lambda one: one[2].t_us):
             lineage = sum(int(one["t_us"]) <= frame.t_us for one in rollbacks)
@@ -189,6 +213,8 @@ class _Following:
             if not entries:
                 continue
             held = copies.setdefault(lineage, HeldLogs(WORLD))
+            while answers and answers[0].t_us < frame.t_us:
+                self._shorten(held, lineage, answers.pop(0))
             try:
                 held.apply(entries, channel.id)
             except ReplayError as fault:
@@ -197,7 +223,24 @@ class _Following:
             receipt = ReceiptFrame(frame.seq, attempt, 0, frame.t_us, frame.t_us)
             for entry in entries:
                 self._grow(WORLD, lineage, channel, receipt, _Sent(frame.t_us, entries), entry)
+        for answer in answers:
+            if answer.lineage in copies:
+                self._shorten(copies[answer.lineage], answer.lineage, answer)
         self.found.copies.update({(WORLD, lineage): held for lineage, held in copies.items()})
+
+    def _shorten(self, held: HeldLogs, lineage: int, answer: Answer) -> None:
+        """It returned less than it had: what goes further it forgot."""
+        if answer.lineage != lineage or not any(True for _ in answer.gone(held)):
+            return
+        before = deepcopy(held)
+        for log, epoch, upto in list(answer.gone(held)):
+            log.cut(epoch, upto)
+        left = {
+            (log.thread, epoch): len(data)
+            for log, copy in held.of_task(self.task).items()
+            for epoch, data in copy.since(0)
+        }
+        self.found.shortenings.append(Shortening(WORLD, lineage, answer.t_us, left, before))
 
     def _grow(
         self, holder: TaskId, attempt: int, channel: Channel, receipt: ReceiptFrame, what: _Sent, entry: DeltaEntry

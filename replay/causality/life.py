@@ -10,6 +10,9 @@ ENDED_WITH_RECORDING = "end of the recording"
 SUSPECTED = "suspected"
 """The cause of a failure that was none: the attempt was only taken for failed."""
 
+ORPHAN = "orphan"
+"""How the cause of a failure begins where the attempt was given up: it followed from choices that nobody has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Life:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from replay.causality.holders import Growth, Holders, holders
 from replay.debugger.outcome import DivergenceFound, Missing
@@ -158,10 +158,15 @@ class Bringers:
                 and one.t_us <= t_us
             ]
             attempt = max((one.holder_attempt for one in of_log), default=0)
+            shortened = [one for one in found.shortened(copy.holder, attempt) if one.t_us <= t_us]
             grown: list[Growth] = []
             for one in of_log:
+                while shortened and shortened[0].t_us < one.t_us:
+                    grown = _shortened(grown, shortened.pop(0).upto.get((one.thread, one.epoch), 0))
                 if one.holder_attempt == attempt and (not grown or one.upto > grown[-1].upto):
                     grown.append(one)
+            for last in shortened:
+                grown = _shortened(grown, last.upto.get((copy.log.thread, copy.epoch), 0))
             bringers.ends[copy.log.thread, copy.epoch] = [one.upto for one in grown]
             bringers.growths[copy.log.thread, copy.epoch] = grown
         return bringers
@@ -178,6 +183,14 @@ class Bringers:
         """That delta, as a cause."""
         growth = self.of_byte(thread, epoch, offset)
         return () if growth is None else (f"delta:{growth.channel}#{growth.seq}/{task}/{thread}",)
+
+
+def _shortened(grown: list[Growth], upto: int) -> list[Growth]:
+    """Only what brought the first so many bytes."""
+    kept = [one for one in grown if one.upto <= upto]
+    if len(kept) < len(grown) and upto > (kept[-1].upto if kept else 0):
+        kept.append(replace(grown[len(kept)], upto=upto))
+    return kept
 
 
 def disagreeing(fault: CorruptRecording) -> DivergenceFound:

@@ -95,6 +95,14 @@ class ThreadLog:
         """Drops the epochs from this one on: what a rollback undoes."""
         self._drop(bisect_left(self._epochs, from_epoch), len(self._epochs))
 
+    def cut(self, epoch: int, length: int) -> None:
+        """Drops what an epoch holds past a length: it will be appended otherwise."""
+        held = self._bytes.get(epoch)
+        if held is not None and len(held) > length:
+            self.length_bytes -= len(held) - length
+            del held[length:]
+            self._release()
+
     def _drop(self, start: int, end: int) -> None:
         for epoch in self._epochs[start:end]:
             self.length_bytes -= len(self._bytes.pop(epoch))

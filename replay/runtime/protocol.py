@@ -49,8 +49,8 @@ class FaultTolerance(Protocol):
         """How much more than its records and deltas a buffer carries."""
         return 0
 
-    def taken(self, attempt: Attempt, sender: Attempt, k: int, seq: int) -> None:
-        """A buffer was taken."""
+    def taking(self, attempt: Attempt, i: int, sender: Attempt, seq: int) -> None:
+        """A buffer is taken: nothing that follows from it is logged yet."""
         return
 
     def accepts(self, attempt: Attempt, sender: Attempt, k: int, seq: int) -> bool:

@@ -69,6 +69,7 @@ class Attempt:
         self.executing = False
         self.deployed = True
         self.escalated = False
+        self.bound = running  # by an answer of the world: what it was told it follows
         self._heard: set[int] = set()
         self._informed = running
         self.cause: int | None = None
@@ -276,6 +277,8 @@ class Attempt:
         body = self.body
         epoch, count = body.epoch, body.record_count
         offset = self.causal.main.length_of(epoch)
+        if self.engine.tracks and (head := body.gate.head(i)) is not None:
+            self.engine.protocol.taking(self, i, head.tag.connection.sender, head.seq)
         got = body.take(i)
         frame = ReceiptFrame(
             got.seq,
@@ -288,8 +291,6 @@ class Attempt:
             count,
         )
         self.recorder.receipt(i, got.epoch, frame)
-        if self.engine.tracks:
-            self.engine.protocol.taken(self, got.connection.sender, got.connection.channel.k, got.seq)
         got.connection.release()
 
     def drop_partial_record(self, channel: ChannelId) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from replay.bundle.frames import SendingFrame
@@ -31,6 +31,10 @@ class StableLog:
         world.meets(attempt)
         for copy in world.held(attempt.task, attempt.checkpoint):
             self._stored[copy.log.thread, copy.epoch] = len(copy.data)
+
+    def stored(self, thread: Thread, epoch: int) -> int:
+        """How much of an epoch of a log is there, be it of attempts before."""
+        return self._stored.get((thread, epoch), 0)
 
     @property
     def idle(self) -> bool:
@@ -69,18 +73,35 @@ class StableLog:
         self._writing = False
         if not attempt.alive or engine.world.refuses(attempt):
             return  # what was under way when the attempt ended is not there
-        if entries:
-            attempt.recorder.world(epoch, SendingFrame(self._writes, engine.scheduler.now_us, 0, 0, 0, data))
-            self._writes += 1
-            engine.totals.world_bytes += len(data)
-            engine.world.keep(entries, self._channel)
-            for one in entries:
-                self._stored[one.log.thread, one.epoch] = one.offset + len(one.data)
+        self._keep(entries, epoch, data)
         engine.protocol.written(attempt, note)
         for action in released:
             action()
         if self._waiting:
             self.write()
+
+    def _keep(self, entries: list[DeltaEntry], epoch: int, data: bytes) -> None:
+        if not entries:
+            return
+        attempt, engine = self._attempt, self._attempt.engine
+        attempt.recorder.world(epoch, SendingFrame(self._writes, engine.scheduler.now_us, 0, 0, 0, data))
+        self._writes += 1
+        engine.totals.world_bytes += len(data)
+        engine.world.keep(entries, self._channel)
+        for one in entries:
+            self._stored[one.log.thread, one.epoch] = one.offset + len(one.data)
+
+    def write_at_last(self, extents: Mapping[tuple[Thread, int], int]) -> int:
+        """The attempt gives itself up, and keeps what it had logged until there; returns how many bytes that takes."""
+        attempt, engine = self._attempt, self._attempt.engine
+        entries = []
+        for one in self._unstored():
+            length = extents.get((one.log.thread, one.epoch), 0) - one.offset
+            if length > 0:
+                entries.append(DeltaEntry(one.log, one.epoch, one.offset, one.data[:length]))
+        data = encode_deltas(entries, engine.log_ids, engine.graph.manifest.protocol.delta_layout)
+        self._keep(entries, attempt.body.epoch, data)
+        return len(data)
 
     def completed(self, checkpoint: int) -> None:
         """A checkpoint completed: nobody asks any more for what is older."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from replay.causality.life import SUSPECTED
+from replay.errors import check
 from replay.model import TaskId
 from replay.recovery import RecoveryStarted, RestoreStarted, StateRestored
 from replay.runtime.failing.detection import Detection
@@ -103,10 +104,19 @@ class Failures:
         self.detection.awaits_heartbeat(failure.number, attempt, failure.event)
         return failure.number
 
-    def _record(self, attempt: Attempt, cause: str, together: int | None, *, first_of_several: bool) -> Failure:
+    def _record(
+        self,
+        attempt: Attempt,
+        cause: str,
+        together: int | None = None,
+        *,
+        first_of_several: bool = False,
+        re: int | None = None,
+    ) -> Failure:
         number, now_us = len(self.all), self.engine.scheduler.now_us
         n = self.engine.event(
             "task-failed",
+            re=re,
             failure=number,
             task=attempt.task,
             attempt=attempt.number,
@@ -148,7 +158,7 @@ class Failures:
 
     def suspect(self, attempt: Attempt, until_us: int) -> None:
         """Heartbeats are missed of an attempt that still runs: it is fenced, and ends when it hears of that."""
-        failure = self._record(attempt, SUSPECTED, None, first_of_several=False)
+        failure = self._record(attempt, SUSPECTED)
         attempt.fenced = True
         self.fenced.append(attempt)
         self.engine.scheduler.at(until_us + self.engine.costs.rpc_us, lambda: self._end_fenced(attempt))
@@ -198,6 +208,23 @@ class Failures:
         """An attempt answered a newer attempt of another task."""
         self.engine.links.fence(attempt, of)
 
+    # --- giving up ---
+
+    def begin_again(self, attempt: Attempt, cause: str, re: int, *, after_us: float) -> None:
+        """The coordinator gives up an attempt that runs: the task recovers where it is, and keeps its slot."""
+        engine, seat = self.engine, attempt.seat
+        check(seat is not None, f"{attempt.task} runs in a slot")
+        failure = self._record(attempt, cause, re=re)
+        failure.detected = True
+        failure.phases.reach("detected", engine.scheduler.now_us)
+        attempt.end()
+        engine.links.broken(attempt, failure.number, failure.event)
+        engine.checkpoints.failed(attempt.task, failure.event)
+        fields = {"failure": failure.number, "task": attempt.task, "host": attempt.host, "why": cause}
+        n = engine.event("task-rescheduled", re=failure.event, **fields)
+        start_us = engine.costs.deploy_us / 4 + after_us
+        engine.scheduler.after(start_us, lambda: self._deployed(failure, seat, n))  # type: ignore[arg-type]
+
     # --- replacing ---
 
     def detected(self, number: int, by: str, re: int) -> None:
@@ -235,21 +262,21 @@ class Failures:
             waited_us = engine.scheduler.now_us - asked_us
             n = engine.event("task-rescheduled", re=re, **fields, waited_us=waited_us or None)
             self.standbys.refill(task)
-            engine.scheduler.after(engine.costs.deploy_us, lambda: deployed(seat, n))
-
-        def deployed(seat: Seat, n: int) -> None:
-            if not wanted():
-                return  # a rollback came first, and has taken the slot over
-            if seat.left:
-                self._reschedule(failure, n, f"{seat.host} failed before the task was there")
-                self.hosts.serve()
-            else:
-                self._begin(failure, seat, n, None)
+            engine.scheduler.after(engine.costs.deploy_us, lambda: self._deployed(failure, seat, n))
 
         def wanted() -> bool:
             return engine.current[task] is failure.attempt
 
         self.placement.ask(task, granted, wanted=wanted)
+
+    def _deployed(self, failure: Failure, seat: Seat, re: int) -> None:
+        if self.engine.current[failure.attempt.task] is not failure.attempt:
+            return  # a rollback came first, and has taken the slot over
+        if seat.left:
+            self._reschedule(failure, re, f"{seat.host} failed before the task was there")
+            self.hosts.serve()
+        else:
+            self._begin(failure, seat, re, None)
 
     def _begin(self, failure: Failure, seat: Seat, re: int, standby: Standby | None) -> None:
         engine, old = self.engine, failure.attempt

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from replay.log.causal_log import HeldLogs
 from replay.log.deltas import DeltaEntry
-from replay.model import WORLD, ChannelId, TaskId, channel_id
+from replay.model import WORLD, ChannelId, TaskId, Thread, channel_id
 from replay.recovery import Copy, DeterminantsReturned, Logs, RequestDeterminants
 from replay.recovery.answers import Result
 from replay.runtime.outside.transactions import Ledger
@@ -77,6 +77,13 @@ class World:
             for epoch in [one for one in epochs if one < before_epoch]:
                 del epochs[epoch]
 
+    def cut(self, task: TaskId, extents: Mapping[tuple[Thread, int], int], from_epoch: int) -> None:
+        """What goes further in a task's logs since that epoch binds nobody: its next attempt logs otherwise."""
+        for log, held in self._kept.of_task(task).items():
+            for epoch in held.epochs:
+                if epoch >= from_epoch:
+                    held.cut(epoch, extents.get((log.thread, epoch), 0))
+
     def rolled_back(self) -> None:
         """All tasks begin a new lineage: what is kept of the old one binds nobody any more."""
         self.lineage += 1
@@ -94,6 +101,7 @@ class World:
 
         def arrive() -> None:
             self.meets(attempt)
+            attempt.bound = True
             n = self._event("determinants-request-received", re, **fields, epoch=question.epoch)
             logs = self.held(question.of, question.epoch)
             result = self._result(attempt, question.of)
