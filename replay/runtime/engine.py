@@ -155,6 +155,8 @@ class Engine:
         self.current[task] = attempt
         if number:
             self.deliveries.began(task, checkpoint)
+        if attempt.diverged:
+            self.losses.began_anew(attempt)
         return attempt
 
     def next_serial(self) -> int:

@@ -120,4 +120,4 @@ _OFTEN = ("churn",) * 7 + ("pass-through",) * 5
 
 def random_workload(draw: Random) -> Workload:
     """Any of them; those whose graphs have any shape most often."""
-    return WORKLOADS[draw.choice(_OFTEN)]
+    return WORKLOADS[draw.choice((*_OFTEN, *TUNED))]

@@ -5,12 +5,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from replay.bundle.frames import BufferFrame, ReceiptFrame, SendingFrame, read_buffers, read_receipts, read_sendings
 from replay.model import Graph, Manifest, TaskId
 from replay.recovery import Logs
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the world outside itself says that it was asked: how often in all, and each call with an effect."""
+
+    calls: int = 0
+    writes: Mapping[tuple[str, bytes], int] = field(default_factory=dict)
 
 
 class Recording:
@@ -21,11 +30,13 @@ class Recording:
         manifest: Manifest,
         members: Mapping[str, bytes | bytearray],
         returned: Sequence[tuple[TaskId, int, Logs]],
+        asked: Asked | None = None,
     ):
         self.manifest = manifest
         self.graph = Graph(manifest)
         self.members = members
         self.returned = returned
+        self.asked = asked or Asked()
         self.events = [json.loads(line) for line in bytes(members["events.ndjson"]).splitlines()]
         self._epochs = _epochs_by_folder(members)
         self._buffers: dict[tuple[str, int, int], dict[int, BufferFrame]] = {}
@@ -82,6 +93,11 @@ class Recording:
         for one in range(self.attempts(task)):
             if self.starts[task][one]["n"] <= over and self.ends.get((task, one), forever + 1) > over:
                 yield one
+
+    @cached_property
+    def escalated(self) -> list[dict[str, Any]]:
+        """The recoveries that may have to contradict a survivor."""
+        return [one for one in self.events if one["type"] == "escalated"]
 
     @property
     def rolled_back(self) -> bool:
@@ -182,15 +198,22 @@ class Recording:
         return [task.id for task in self.manifest.tasks if not task.inputs]
 
     @cached_property
+    def source_records(self) -> dict[tuple[str, int], list[Any]]:
+        """(key, timestamp, value) of all that the sources read, by task and offset."""
+        found = {
+            (task, line["offset"]): line["record"]
+            for task in self.sources
+            for attempt in range(self.attempts(task))
+            for _, line in self._lines(task, attempt, "source")
+        }
+        return dict(sorted(found.items()))
+
+    @cached_property
     def source_keys(self) -> dict[str, list[str]]:
         """The keys of each source task's records, by offset."""
-        found: dict[str, list[str]] = {}
-        for task in self.sources:
-            keys: dict[int, str] = {}
-            for attempt in range(self.attempts(task)):
-                for _, line in self._lines(task, attempt, "source"):
-                    keys[line["offset"]] = line["record"][0]
-            found[task] = [keys[offset] for offset in sorted(keys)]
+        found: dict[str, list[str]] = {task: [] for task in self.sources}
+        for (task, _), record in self.source_records.items():
+            found[task].append(record[0])
         return found
 
     def source_offsets(self, task: str, attempt: int) -> list[int]:

@@ -29,6 +29,8 @@ def under(name: str, drawn: Protocol) -> Protocol:
         name=name,
         sharing_depth=drawn.sharing_depth if chosen.shares else 0,
         standby=drawn.standby if chosen.standbys else 0,
+        sink=drawn.sink if chosen.shares or drawn.sink != "determinant" else "plain",
+        on_lost=drawn.on_lost if chosen.shares else "rollback",
         spill=drawn.spill if chosen.in_flight else "memory",
         delta_layout=drawn.delta_layout if chosen.in_flight else "flat",
     )

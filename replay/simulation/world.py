@@ -16,8 +16,9 @@ from replay.runtime.failing.kills import KillIn
 from replay.runtime.failing.suspicion import Suspicion
 from replay.runtime.recorder import MemoryMembers
 from replay.simulation.jobs import WORKLOADS, random_workload
+from replay.simulation.outside import to_the_outside
 from replay.simulation.plan import Plan, changes
-from replay.simulation.recording import Recording
+from replay.simulation.recording import Asked, Recording
 from replay.simulation.schedule import Marksman, Schedule, random_schedule
 from replay.simulation.settings import random_costs, random_protocol
 from replay.simulation.spilling import spilling
@@ -53,7 +54,7 @@ def random_plan(seed: int) -> Plan:
         jitter=draw.choice((0.3, 0.8, 1.0)),
         options=job.options,
     )
-    plan = surrounded(spilling(drawn))
+    plan = surrounded(to_the_outside(spilling(drawn)))
     duration_ms = workload.duration_ms(job, events, rate_per_s)
     schedule = random_schedule(draw, plan.manifest(), duration_ms)
     return replace(plan, schedule=troubled(Random(f"troubles {seed}"), schedule, plan, duration_ms))
@@ -121,12 +122,14 @@ class World:
         Marksman(self.engine, schedule.aims)
         self.engine.run()
         self.members.append("job.json", self.manifest.to_bytes())
-        return Recording(self.manifest, self.members.members, self.engine.totals.returned)
+        externals = self.engine.externals
+        asked = Asked(externals.calls, externals.writes)
+        return Recording(self.manifest, self.members.members, self.engine.totals.returned, asked)
 
     def _watch(self, attempt: Attempt, logs: Logs) -> None:
         """Whatever survives must not hold more of the failed task's log than the recovery was given."""
         engine = attempt.engine
-        if not engine.logging:
+        if not engine.logging or attempt.diverged:
             return
         given = {(copy.log, copy.epoch): copy.data for copy in logs}
         for survivor in engine.current.values():

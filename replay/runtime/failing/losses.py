@@ -5,7 +5,8 @@ returned to it, which is all that its direct survivors know. Whatever is below T
 as it was: its inputs will be others. So until a checkpoint completes that was triggered later, every task below T that
 recovers, or fails from now on, recovers without determinants: it asks for none, begins at its checkpoint, and sends
 all from there on; its receivers drop half a record, skip nothing, and take records again. Nothing is lost, and what is
-processed twice is below T. From that checkpoint on, everything is as before.
+processed twice is below T. Whoever begins so contradicts what its attempt before had logged since: for it and for what
+is below it, the checkpoint must be triggered later than that. From that checkpoint on, everything is as before.
 """
 
 from __future__ import annotations
@@ -41,12 +42,27 @@ class Losses:
     def given_up(self, attempt: Attempt) -> None:
         """An attempt goes on without choices that may bind a survivor. What recovers below it begins again, before
         anything that the attempt does otherwise can reach it."""
-        below = self.engine.graph.all_downstream(attempt.task)
-        valid_from = self.engine.checkpoints.next
         why = f"its inputs are not what its log tells of, as choices of {attempt.task} are lost"
-        for task in _ordered(self.engine, below):
-            self._void_before[task] = valid_from
-        for task in _ordered(self.engine, below):
+        below = self._void(self.engine.graph.all_downstream(attempt.task))
+        self._begin_again(below, why)
+
+    def began_anew(self, attempt: Attempt) -> None:
+        """An attempt begins without determinants: it contradicts every epoch that the one before it had come to."""
+        task, engine = attempt.task, self.engine
+        below = self._void({task, *engine.graph.all_downstream(task)})
+        why = f"its inputs are not what its log tells of, as {task} recovers without its choices"
+        engine.scheduler.at(
+            engine.scheduler.now_us, lambda: self._begin_again([one for one in below if one != task], why)
+        )
+
+    def _void(self, tasks: Iterable[TaskId]) -> list[TaskId]:
+        ordered = _ordered(self.engine, tasks)
+        for task in ordered:
+            self._void_before[task] = self.engine.checkpoints.next
+        return ordered
+
+    def _begin_again(self, tasks: Iterable[TaskId], why: str) -> None:
+        for task in tasks:
             one = self.engine.current[task]
             if one.alive and not one.settled and not one.diverged:
                 self.engine.failures.fail(one, why, together=None, first_of_several=False)

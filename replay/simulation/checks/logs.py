@@ -84,3 +84,5 @@ EXACT = (
     survivors_depend_on_what_was_recovered,
     buffer_logs_name_the_buffers,
 )
+CONTINUED = (recovered_logs_equal_what_was_returned, returned_logs_were_lost, buffer_logs_name_the_buffers)
+"""Where choices were given up: what is returned is followed all the same."""

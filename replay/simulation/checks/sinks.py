@@ -1,4 +1,4 @@
-"""Sinks: nothing is lost, and a plain sink writes again only what a failed sink or a rollback undid."""
+"""Sinks: nothing is lost, and what the outside counts is each record once, whatever the kind of sink."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from replay.jobs.churn import TIMER_KEY
+from replay.simulation.checks import outside
+from replay.simulation.checks.outside import counted
 from replay.simulation.recording import Recording
 
 
-def plain_sinks_repeat_only_what_was_undone(recording: Recording) -> Iterator[str]:
-    """Of each epoch of a sink's task, the lines of the last attempt that ran it are each record exactly once."""
+def sinks_deliver_each_record_once(recording: Recording) -> Iterator[str]:
+    """A plain sink repeats only what its own failure or a rollback undid; of other kinds nothing counts twice."""
     net: Counter[str] = Counter()
-    for task in recording.tasks_of("sink"):
-        for _, line in _net(recording, task):
-            if line["record"][0] != TIMER_KEY:
-                net.update(map(str, line["source"]))
+    for _, line in counted(recording):
+        if line["record"][0] != TIMER_KEY:
+            net.update(map(str, line["source"]))
     due = expected(recording)
     if net != due:
         yield f"too often were written {dict(net - due)}, and never {dict(due - net)}"
@@ -25,10 +26,9 @@ def plain_sinks_repeat_only_what_was_undone(recording: Recording) -> Iterator[st
 def what_timers_emitted_is_written_once(recording: Recording) -> Iterator[str]:
     """As the records of the sources; what fired after the last checkpoint is still under way."""
     written: Counter[str] = Counter()
-    for task in recording.tasks_of("sink"):
-        for epoch, line in _net(recording, task):
-            if line["record"][0] == TIMER_KEY and epoch < recording.completed[-1]:
-                written[str(line["record"][2])] += 1
+    for epoch, line in counted(recording):
+        if line["record"][0] == TIMER_KEY and epoch < recording.completed[-1]:
+            written[str(line["record"][2])] += 1
     due = recording.expected_timers("sink", recording.completed[-1])
     if sum(written.values()) != due:
         yield f"{sum(written.values())} records were written that timers emitted, of {due}"
@@ -36,16 +36,6 @@ def what_timers_emitted_is_written_once(recording: Recording) -> Iterator[str]:
     for value, count in written.items():
         if count != ways[value.split("'by': '")[1].split(".")[0]]:
             yield f"the record of a timer was written {count} times: {value}"
-
-
-def _net(recording: Recording, task: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """What the sink wrote, without what a later attempt began again."""
-    attempts = range(recording.attempts(task))
-    for attempt in attempts:
-        undone = min((recording.restored(task, one) for one in attempts if one > attempt), default=None)
-        for epoch, line in recording.sink_lines(task, attempt):
-            if undone is None or epoch < undone:
-                yield epoch, line
 
 
 def expected(recording: Recording) -> Counter[str]:
@@ -62,14 +52,23 @@ def expected(recording: Recording) -> Counter[str]:
 
 
 def sinks_write_each_record(recording: Recording) -> Iterator[str]:
-    """At least as often as there are ways from its source, whatever failed."""
+    """What the outside has of it is at least as often as there are ways from its source, whatever failed."""
+    if missing := expected(recording) - _there(recording):
+        yield f"never written were {dict(missing)}"
+
+
+def _there(recording: Recording) -> Counter[str]:
+    """What can be seen outside, whether it counts or not: only transactions keep anything back for ever."""
     written: Counter[str] = Counter()
+    if recording.manifest.protocol.sink == "transactional":
+        for _, line in counted(recording):
+            written.update(map(str, line["source"]))
+        return written
     for task in recording.tasks_of("sink"):
         for attempt in range(recording.attempts(task)):
             for _, line in recording.sink_lines(task, attempt):
                 written.update(map(str, line["source"]))
-    if missing := expected(recording) - written:
-        yield f"never written were {dict(missing)}"
+    return written
 
 
 def sinks_number_their_lines(recording: Recording) -> Iterator[str]:
@@ -84,10 +83,10 @@ def sinks_number_their_lines(recording: Recording) -> Iterator[str]:
 def what_is_written_again_is_the_same(recording: Recording) -> Iterator[str]:
     """Where nothing but sinks failed, all that they take again is replayed to them: the same records, to the byte."""
     others = [task.id for task in recording.manifest.tasks if task.vertex != "sink"]
-    if recording.rolled_back or recording.failed(others):
+    if recording.rolled_back or recording.failed(others) or recording.manifest.protocol.sink != "plain":
         return
+    net = Counter(_written(line) for _, line in counted(recording))
     for task in recording.tasks_of("sink"):
-        net = Counter(_written(line) for _, line in _net(recording, task))
         for attempt in range(recording.attempts(task)):
             lines = Counter(_written(line) for _, line in recording.sink_lines(task, attempt))
             if lost := lines - net:
@@ -98,11 +97,27 @@ def _written(line: dict[str, Any]) -> str:
     return str((line["record"], line["source"]))
 
 
-EXACT = (
-    plain_sinks_repeat_only_what_was_undone,
-    what_timers_emitted_is_written_once,
-    sinks_write_each_record,
-    sinks_number_their_lines,
-    what_is_written_again_is_the_same,
-)
-DIVERGENT = (sinks_write_each_record, sinks_number_their_lines)
+def sinks_count_what_they_gave(recording: Recording) -> Iterator[str]:
+    """In each completed checkpoint a sink's state tells of as many records as the outside counts of it by then."""
+    epochs: dict[str, list[int]] = {task: [] for task in recording.tasks_of("sink")}
+    for task, found in epochs.items():
+        found += [epoch for epoch, _ in counted(recording, (task,))]
+    for checkpoint in recording.completed:
+        for task, found in epochs.items():
+            told = recording.state(task, checkpoint)["operator"]["records"]
+            gave = sum(epoch < checkpoint for epoch in found)
+            if told != gave:
+                yield f"{task} counted {told} records by checkpoint {checkpoint}, and the outside {gave} of it"
+
+
+ALWAYS = (sinks_number_their_lines, *outside.CHECKS)
+"""Whatever is promised."""
+
+EXACT = (*ALWAYS, sinks_count_what_they_gave, what_is_written_again_is_the_same)
+"""Of any job."""
+
+SHAPED = (sinks_deliver_each_record_once, what_timers_emitted_is_written_once, sinks_write_each_record)
+"""Of jobs in which something comes out of every record, once on every way."""
+
+DIVERGENT = (sinks_write_each_record,)
+"""Of such jobs, where states may count twice."""

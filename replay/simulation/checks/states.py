@@ -55,5 +55,11 @@ def states_count_each_record(recording: Recording) -> Iterator[str]:
             yield f"{vertex.id} counted {counted} records of {total}"
 
 
-EXACT = (the_last_checkpoint_covers_the_sources, states_count_each_record_once)
-DIVERGENT = (the_last_checkpoint_covers_the_sources, states_count_each_record)
+EXACT = (the_last_checkpoint_covers_the_sources,)
+"""Of any job."""
+
+SHAPED = (*EXACT, states_count_each_record_once)
+"""Of jobs whose operators count what comes."""
+
+DIVERGENT = (states_count_each_record,)
+"""Of such jobs, without determinants."""

@@ -7,21 +7,16 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from replay.protocols import PROTOCOLS
 from replay.runtime.attempts.memory import Memory
+from replay.simulation.settings import under
 from replay.simulation.trial import trial_of
 from replay.simulation.world import World, random_plan
 
 
 def world_under(seed: int, protocol: str, **costs: Any) -> World:
     """The world of that seed under that protocol; `costs` in place of those that were drawn."""
-    plan, chosen = random_plan(seed), PROTOCOLS[protocol]()
-    settings = replace(
-        plan.protocol,
-        name=protocol,
-        sharing_depth=plan.protocol.sharing_depth if chosen.shares else 0,
-        standby=plan.protocol.standby if chosen.standbys else 0,
-    )
+    plan = random_plan(seed)
+    settings = under(protocol, plan.protocol)
     memory = replace(plan.memory, determinant_pool_bytes=Memory().determinant_pool_bytes)
     return World(replace(plan, protocol=settings, memory=memory, costs=replace(plan.costs, **costs)))
 

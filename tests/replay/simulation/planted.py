@@ -19,7 +19,7 @@ from replay.runtime.body.task import TaskBody
 from replay.services.choices import Choices
 from replay.simulation.plan import Plan
 from replay.simulation.schedule import Aim, Schedule
-from tests.replay.simulation import planted_clonos
+from tests.replay.simulation import planted_clonos, planted_outside
 
 Plant = Callable[[], Any]
 
@@ -137,7 +137,7 @@ class Planted:
 
 
 def _shares(plan: Plan) -> bool:
-    return plan.protocol.sharing_depth != 0
+    return plan.protocol.name == "clonos" and plan.protocol.sharing_depth != 0
 
 
 def _is_small(plan: Plan) -> bool:
@@ -145,7 +145,7 @@ def _is_small(plan: Plan) -> bool:
 
 
 def _is_short(plan: Plan) -> bool:
-    return plan.protocol.sharing_depth in (1, 2)
+    return plan.protocol.name == "clonos" and plan.protocol.sharing_depth in (1, 2)
 
 
 def _is_struck(plan: Plan) -> bool:
@@ -153,8 +153,9 @@ def _is_struck(plan: Plan) -> bool:
 
 
 def _beats_slowly(plan: Plan) -> bool:
-    """A world that comes to a stop is followed until long after: with few heartbeats that is soon over."""
-    return _shares(plan) and plan.costs.heartbeat_timeout_us > 100_000
+    """A world that comes to a stop is followed until long after: where few clocks go on that is soon over."""
+    is_slow = plan.costs.heartbeat_timeout_us > 100_000 and (plan.protocol.checkpoint_interval_ms or 0) > 50
+    return _shares(plan) and is_slow and plan.costs.metric_us > 1_000_000
 
 
 def _seeds(plan: Plan) -> bool:
@@ -218,6 +219,64 @@ PLANTS: tuple[Planted, ...] = (
     Planted(answers_before_it_has_heard_all_again, None, _is_struck),
     Planted(keeps_half_a_record, None, lambda plan: plan.protocol.name == "clonos" and not _shares(plan)),
 )
+
+
+def _struck_at(sink: str) -> Callable[[Plan], bool]:
+    return lambda plan: _shares(plan) and plan.protocol.sink == sink
+
+
+def _runs(*jobs: str) -> Callable[[Plan], bool]:
+    return lambda plan: _shares(plan) and plan.job in jobs
+
+
+def _calls(plan: Plan) -> bool:
+    return plan.job == "enrich" or (_churns(plan) and any(one.options.get("write_every") for one in plan.vertices))
+
+
+def _goes_on(plan: Plan) -> bool:
+    return plan.protocol.on_lost == "continue" and plan.protocol.sharing_depth in (1, 2) and plan.schedule.size > 1
+
+
+def _a_sink_fails(plan: Plan) -> Plan:
+    """Twice, after some checkpoints."""
+    interval_ms = max(10, int(1000 * plan.events / plan.rate_per_s / 4))
+    protocol = replace(plan.protocol, checkpoint_interval_ms=interval_ms)
+    aims = (Aim("checkpoint-completed", 1, "any", 0, pick=-1), Aim("checkpoint-acknowledged", 9, "any", 300, pick=-1))
+    return replace(plan, protocol=protocol, schedule=Schedule(aims=aims))
+
+
+def _an_operator_fails(plan: Plan) -> Plan:
+    """Its state is that of a checkpoint in which something was held."""
+    state = [one.id for one in plan.vertices if one.kind == "operator"][-1]
+    tasks = [task.id for task in plan.manifest().tasks]
+    aim = Aim("checkpoint-completed", 1, "any", 100, pick=tasks.index(f"{state}.0"))
+    return replace(_a_sink_fails(plan), schedule=Schedule(aims=(aim,)))
+
+
+OUTSIDE_PLANTS: tuple[Planted, ...] = (
+    Planted(planted_outside.commits_at_the_barrier, None, _struck_at("transactional"), _a_sink_fails),
+    Planted(
+        planted_outside.commits_what_the_checkpoint_does_not_list, None, _struck_at("transactional"), _a_sink_fails
+    ),
+    Planted(planted_outside.aborts_what_the_checkpoint_lists, None, _struck_at("transactional"), _a_sink_fails),
+    Planted(planted_outside.leaves_transactions_open, None, _struck_at("transactional"), _a_sink_fails),
+    Planted(planted_outside.gives_other_ids_in_every_attempt, None, _struck_at("idempotent"), _a_sink_fails),
+    Planted(planted_outside.flushes_at_once, None, _struck_at("idempotent"), _a_sink_fails),
+    Planted(planted_outside.forgets_the_write_ahead_log, None, _struck_at("idempotent"), _a_sink_fails),
+    Planted(planted_outside.writes_again_what_the_world_has, None, _struck_at("determinant"), _a_sink_fails),
+    Planted(planted_outside.leaves_no_determinants, None, _struck_at("determinant"), _a_sink_fails),
+    Planted(planted_outside.takes_its_first_write_for_made, None, _struck_at("plain"), _a_sink_fails),
+    Planted(planted_outside.writes_at_the_barrier_again, None, _struck_at("plain")),
+    Planted(planted_outside.asks_again_what_is_logged, None, _calls, _an_operator_fails),
+    Planted(planted_outside.makes_calls_with_an_effect_only_in_the_log, None, _calls),
+    Planted(planted_outside.takes_no_answer_for_a_loss, None, _is_struck),
+    Planted(planted_outside.keeps_to_logs_that_bind_nobody, None, _goes_on),
+    Planted(planted_outside.loses_what_a_window_names, None, _runs("windowed", "nexmark-q12"), _an_operator_fails),
+    Planted(
+        planted_outside.begins_keyed_state_anew, None, _runs("word-count", "concat", "nexmark-q8"), _an_operator_fails
+    ),
+)
+"""They show at the edge to the world outside, past the sharing depth, and in the results of jobs."""
 
 WIDE_PLANTS: tuple[Planted, ...] = (
     Planted(planted_clonos.reads_a_channel_as_a_signed_byte, "signed"),

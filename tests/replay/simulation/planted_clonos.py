@@ -43,7 +43,7 @@ def logs_other_bytes_of_the_same_length() -> Iterator[None]:
 
     def another(self: Choices, determinant: Any) -> None:
         if self.replaying and isinstance(determinant, Timestamp):
-            determinant = Timestamp(determinant.value_ms + 1)
+            determinant = Timestamp(determinant.value + 1)
         append(self, determinant)
 
     with mock.patch.object(Choices, "append", another):

@@ -22,6 +22,7 @@ from replay.simulation.settings import under
 from replay.simulation.site import Site
 from replay.simulation.trial import Verdict, trial_of
 from replay.simulation.workloads import PassingThrough
+from tests.replay.simulation.planted_outside import forgets_that_it_began_anew
 
 SEEDS = 24
 
@@ -119,3 +120,26 @@ def test_a_source_whose_clock_stands_still_fires_a_timer_once_a_period() -> None
             if isinstance(one, TimerTrigger) and one.callback == "periodic-watermark-extractor"
         ]
         assert fired and len(fired) == len(set(fired)), f"seed {verdict.world.seed}: {fired}"
+
+
+def test_who_begins_anew_shares_nothing_that_contradicts_its_attempt_before() -> None:
+    """Past the depth the job goes on; below the loss a task fails in an epoch of which it has shared something."""
+    lost = (("source.0", 25.0), ("map-2.0", 25.0))
+    plan = plan_of(
+        "source>map-1 source>map-2 map-1>map-3 map-2>map-3 map-3>sink",
+        Schedule((lost,), aims=(Aim("checkpoint-triggered", 1, "any", 20_000, pick=1),)),
+        sharing_depth=1,
+        on_lost="continue",
+    )
+    assert [task.id for task in plan.manifest().tasks][1] == "map-1.0"
+    clocked = [replace(one, options={"clock_every": 1} if one.kind == "operator" else {}) for one in plan.vertices]
+    plan = replace(plan, vertices=tuple(clocked), events=240, costs=replace(plan.costs, snapshot_us=20_000))
+    began = [
+        event["task"]
+        for verdict in verdicts(plan)
+        for event in map(json.loads, events_of(verdict).splitlines())
+        if event["type"] == "attempt-started" and event.get("diverged")
+    ]
+    assert "map-1.0" in began
+    with forgets_that_it_began_anew():
+        assert trial_of(plan).faults
