@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ from ingest.lake.schema import Table, empty_source
 from ingest.lake.step_schema import EFFECTS, STATE_BY_KEY, STATE_KEYS, STEP_TABLES
 
 FOLDERS_KEPT_OPEN = 32
+# Of each folder, what searches have found of steps that stand before or after one another: 8 bytes a row.
+TABLES_KEPT = 64
+ROWS_KEPT = 4_000_000
 LIMITS = Limits(memory_mib=384, threads=2, timeout_s=10.0)
 TABLES: dict[str, Table] = {**STEP_TABLES, EFFECTS.name: EFFECTS, STATE_BY_KEY.name: STATE_BY_KEY}
 _ONLY_THEN = {STATE_KEYS.name: STATE_KEYS}
@@ -192,6 +196,8 @@ class _Folder:
         self._lock = threading.Lock()
         self._identity: Identity | None = None
         self._connection = connect(folder, LIMITS)
+        self._keeping = threading.Lock()
+        self._kept: OrderedDict[str, int] = OrderedDict()
 
     def refresh(self) -> None:
         """Takes on what was written since; raises `NotPublished` before the first chunk."""
@@ -217,6 +223,18 @@ class _Folder:
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         return self._connection.cursor()
+
+    def keep(self, name: str, make: Callable[[], object]) -> None:
+        """Makes a table unless it is there, and drops those that were not asked for longest when they are too much."""
+        with self._keeping:
+            if name in self._kept:
+                self._kept.move_to_end(name)
+                return
+            make()
+            self._kept[name] = int(self._connection.cursor().execute(f"SELECT count(*) FROM {name}").fetchall()[0][0])
+            while len(self._kept) > 1 and (len(self._kept) > TABLES_KEPT or sum(self._kept.values()) > ROWS_KEPT):
+                oldest, _ = self._kept.popitem(last=False)
+                self._connection.cursor().execute(f"DROP TABLE IF EXISTS {oldest}")
 
     def asked(self, ask: Any) -> Any:
         """Asks again if files were compacted away between looking at the manifest and reading them."""
@@ -250,8 +268,16 @@ class StepSession:
         with deadline(self._cursor, LIMITS.timeout_s):
             return self._cursor.execute(sql, params or None).fetchall()
 
+    def keep(self, sql: str, params: Params) -> str:
+        """The name of a table of what this query gives. It is made once for all who ask for the same, and forgotten
+        when too much else is kept: whoever finds it gone asks for it again."""
+        asked = repr((self._identity, sql, sorted(params.items())))
+        name = f"kept_{hashlib.sha256(asked.encode()).hexdigest()[:32]}"
+        self._folder.keep(name, lambda: self.rows(f"CREATE OR REPLACE TABLE {name} AS {sql}", params))
+        return name
+
     def renew(self) -> bool:
-        """Begins anew on what is written now, without any table kept; False where nothing is new."""
+        """Begins anew on what is written now; False where nothing is new."""
         self._folder.refresh()
         if self._folder.identity == self._identity:
             return False

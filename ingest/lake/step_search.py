@@ -24,6 +24,7 @@ WINDOW_GROWTH = 4
 TAKEN_SINCE_VERSION = 2
 _EVERYWHERE = {"range_from": 0, "range_end": 2**62}
 _PARAMETER = re.compile(r"\$(\w+)")
+_KEPT = re.compile(r"\bkept_\d+\b")
 
 Found = TypeVar("Found")
 Asked = ParamSpec("Asked")
@@ -51,7 +52,7 @@ class StepSearch:
         self._searches = list(searches)
         self._compiler = Compiler()
         self._sql = [self._compiler.sql(one.condition) for one in searches]
-        self._ready = False
+        self._tables: dict[str, str] = {}
         if self._compiler.needs_taken and reader.version < TAKEN_SINCE_VERSION:
             raise NotWritten(
                 "these steps were written before what determinants say was kept beside them: "
@@ -170,28 +171,32 @@ class StepSearch:
     # --- asking ---
 
     def _asked(self, ask: Callable[Asked, Found], *args: Asked.args, **kwargs: Asked.kwargs) -> Found:
-        """Asks again if files were compacted away meanwhile: what was found before stays true."""
+        """Asks again if files were compacted away, or a kept table dropped, meanwhile: what was found stays true."""
         try:
             self._prepare()
             return ask(*args, **kwargs)
         except duckdb.IOException:
             if not self._session.renew():
                 raise
-            self._ready = False
-            self._prepare()
-            return ask(*args, **kwargs)
+        except duckdb.CatalogException:
+            if not self._compiler.kept:
+                raise
+        self._tables.clear()
+        self._prepare()
+        return ask(*args, **kwargs)
 
     def _prepare(self) -> None:
-        if self._ready:
-            return
-        for kept in self._compiler.kept:
-            self._session.rows(
-                f"CREATE OR REPLACE TEMP TABLE {kept.name} AS {kept.sql}", self._given(kept.sql, _EVERYWHERE)
-            )
-        self._ready = True
+        """Makes the tables that conditions look things up in, in order: one may stand on another."""
+        for kept in self._compiler.kept[len(self._tables) :]:
+            sql = self._named(kept.sql)
+            self._tables[kept.name] = self._session.keep(sql, self._given(sql, _EVERYWHERE))
+
+    def _named(self, sql: str) -> str:
+        """With the tables' names in place of those that the compiler gave them."""
+        return _KEPT.sub(lambda found: self._tables[found.group()], sql)
 
     def _rows(self, sql: str, **params: Any) -> list[tuple[Any, ...]]:
-        return self._session.rows(sql, self._given(sql, params))
+        return self._session.rows(self._named(sql), self._given(sql, params))
 
     def _given(self, sql: str, params: dict[str, Any]) -> dict[str, Any]:
         """Of all values those that the query names: DuckDB takes no others."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.lake import step_search
+from ingest.lake import step_reader, step_search
 from ingest.lake.errors import NotWritten
 from ingest.lake.step_search import StepSearch, windows
 from ingest.lake.steps import ParquetStepSink, StepReader
@@ -97,6 +97,31 @@ def test_a_search_goes_on_when_files_are_compacted_away(tmp_path: Path) -> None:
     wanted = [n for n in range(90) if n % 50 > 5][::2]
     assert hits == wanted
     assert a_step(wanted[0]).record_count == 6
+
+
+def test_what_is_kept_of_searches_is_bounded_and_made_again_where_it_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_reader, "TABLES_KEPT", 2)
+    sink = ParquetStepSink(tmp_path / "replay")
+    Written(sink, seed=4).write(0, 90)
+    sink.finish()
+    reader = StepReader(tmp_path / "replay")
+
+    def kept() -> int:
+        return len(reader.rows("SELECT 1 FROM duckdb_tables() WHERE table_name LIKE 'kept_%'"))
+
+    text = "kind = deliver-record preceded by record = {} in the same epoch"
+    with StepSearch(reader, [parsed(text.format(5))]) as one:
+        assert one.after(-1) == 6
+        for record in range(10, 15):
+            with StepSearch(reader, [parsed(text.format(record))]) as another:
+                assert another.after(-1) == record + 1
+        assert kept() == 2
+        assert one.after(6) == 7 and one.before(56) == 49
+    with StepSearch(reader, [parsed(text.format(14))]) as again:
+        assert again.after(-1) == 15
+    assert kept() == 2
 
 
 def test_what_determinants_say_cannot_be_asked_of_older_steps(tmp_path: Path) -> None:

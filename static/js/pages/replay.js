@@ -33,6 +33,7 @@ let stopping;
 /** Shows a step. Walking replaces the address, jumping adds to the history, so that back leads to where one jumped from. */
 function go(to, { jump = false, remember = true } = {}) {
   const next = clampStep(to, last);
+  stopping?.movedOtherwise();
   direction = next < step ? -1 : 1;
   if (remember && jump && next !== step) {
     flushAddress();
@@ -137,6 +138,12 @@ async function nextOfKind(towards) {
   else toast(`There is no ${kind} ${towards > 0 ? "after" : "before"} this step.`);
 }
 
+/** The row of this step, waited for if it has not come yet. */
+async function rowHere() {
+  if (!cache.at(step)) await Promise.all(cache.wanted(step, direction, last).map(source.fetchRange));
+  return cache.at(step);
+}
+
 function along(name, missing) {
   const to = document.getElementById("why")?.dataset[name];
   if (to) go(Number(to), { jump: true });
@@ -212,7 +219,7 @@ function begin() {
   stopping = stops({
     replay: page.dataset.replay,
     step: () => step,
-    row: () => cache.at(step),
+    row: rowHere,
     go: (to) => go(to, { jump: true }),
     marks: picture.hits,
   });

@@ -6,6 +6,7 @@ import { Hits, likeStep, together } from "../state/hits.js";
 import { notice, toast } from "./frame.js";
 
 const SEARCH_AFTER_MS = 250;
+const MOST_WAITING = 4;
 
 /** `page` is what it moves: {replay, step(), row(), go(step), marks(hits)}; returns what keys are bound to. */
 export function stops(page) {
@@ -14,25 +15,37 @@ export function stops(page) {
   let searchTimer;
   let asking;
   let searchedFor; // the Hits of what stands in the field
-  let moves = 0;
+  let line = Promise.resolve();
+  let waiting = 0;
+  let moved = 0; // how often one moved by other means: what was under way then leads nowhere
+  let leading = false;
 
   const panel = () => document.getElementById("stops");
   const field = () => document.getElementById("find");
   const rows = () => [...panel().querySelectorAll("[data-breakpoint]")];
   const failed = (fault) => fault.name !== "AbortError" && notice(fault.message);
 
-  /** Leads from this step; of several in a row the last one counts. */
-  async function lead(to) {
-    const move = (moves += 1);
+  /** Leads from this step, one after the other: each begins where the one before it ended. */
+  function lead(to) {
+    if (waiting >= MOST_WAITING) return;
+    const since = moved;
+    waiting += 1;
+    line = line.then(() => since === moved && led(to, since)).finally(() => (waiting -= 1));
+  }
+
+  async function led(to, since) {
     try {
       const landing = await source.go(page.step(), to);
-      if (move !== moves) return;
+      if (since !== moved) return;
       if (!landing.step) return toast(landing.why);
+      leading = true;
       page.go(landing.step.step);
       showStopped(landing.breakpoints);
     } catch (fault) {
       if (fault.code === "bad-condition") toast(fault.message);
       else failed(fault);
+    } finally {
+      leading = false;
     }
   }
 
@@ -192,8 +205,8 @@ export function stops(page) {
     else toast("Only who started this replay, or the owner of its job, may keep breakpoints.");
   }
 
-  function here() {
-    const row = page.row();
+  async function here() {
+    const row = await page.row();
     if (!row) return;
     if (document.getElementById("keep")) keep(likeStep(row));
     else toast("Only who started this replay, or the owner of its job, may keep breakpoints.");
@@ -206,6 +219,7 @@ export function stops(page) {
     lead,
     over: (way) => lead(`${way} ${unit()}`),
     here,
+    movedOtherwise: () => !leading && (moved += 1),
     search: () => field().select(),
     hitsAnew: () => countHits({ anew: true }),
   };
