@@ -35,11 +35,7 @@ class NameBook:
         self._files.add(name)
         self._count(name)
         if len(self._files) > self.limits.max_members:
-            raise BundleError(
-                f"this is one member more than the {self.limits.max_members} that are allowed",
-                path=printable(name),
-                remedy=SPLIT,
-            )
+            raise one_too_many(name, self.limits)
         return name
 
     def admit_folder(self, raw: bytes) -> str:
@@ -108,6 +104,15 @@ def name_fault(name: str) -> str | None:
     if len(parts[0]) == 2 and parts[0][1] == ":":
         return "the name begins with a drive"
     return None
+
+
+def one_too_many(name: str, limits: Limits) -> BundleError:
+    """A member beyond what a bundle may have."""
+    return BundleError(
+        f"this is one member more than the {limits.max_members} that are allowed",
+        path=printable(name),
+        remedy=SPLIT,
+    )
 
 
 def refusal(name: str | bytes, why: str) -> BundleError:

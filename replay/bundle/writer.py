@@ -11,26 +11,30 @@ from types import TracebackType
 from replay.bundle.archive_writers import write_archive
 from replay.bundle.limits import Limits
 from replay.bundle.members import MANIFEST
-from replay.bundle.names import NameBook
+from replay.bundle.names import NameBook, name_fault, one_too_many
 from replay.bundle.pack import storing
 from replay.errors import BundleError, InvariantError, ReplayError, check
 from replay.model import Manifest
 
 SUFFIXES = (".zip", ".tar", ".tar.gz", ".tar.zst")
 _HELD_BYTES = 32 << 20
+_LIMITS = Limits()
 
 
 class BundleWriter:
     """Collects members beside `out` and moves them there at `close`; `abort` leaves nothing behind."""
 
-    def __init__(self, out: Path | str):
+    def __init__(self, out: Path | str, limits: Limits = _LIMITS):
         self.out = Path(out)
         if self.out.exists() and not _is_empty_folder(self.out):
             raise ReplayError("there is something already", path=str(self.out), remedy="Choose another name for it")
         if not self.out.parent.is_dir():
             raise ReplayError("its folder does not exist", path=str(self.out), remedy="Make the folder first")
         self._suffix = next((one for one in SUFFIXES[::-1] if self.out.name.endswith(one)), "")
-        self._book = NameBook(Limits())
+        self._limits = limits
+        # Of what is held; what was written is asked for on disk, so that a long recording takes no more memory.
+        self._book = NameBook(limits)
+        self._members = 0
         self._held: dict[str, bytearray] = {}
         self._held_bytes = 0
         self._open = True
@@ -61,10 +65,16 @@ class BundleWriter:
         return self._held.setdefault(name, bytearray())
 
     def _admit(self, name: str) -> None:
+        clashes = name_fault(name) is None and self._clashes(self._tree / name)
+        check(not clashes, f"{name!r} cannot be a member: it is a file in one place and a folder in another")
         try:
             self._book.admit_file(name.encode("utf-8", "surrogatepass"))
         except BundleError as fault:
             raise InvariantError(f"{name!r} cannot be a member: {fault.why}") from None
+
+    def _clashes(self, target: Path) -> bool:
+        """With what was written before."""
+        return target.is_dir() or any(one.is_file() for one in target.parents if one.is_relative_to(self._tree))
 
     def close(self, manifest: Manifest) -> Path:
         """Writes the manifest and publishes the bundle under its name, by one rename."""
@@ -107,9 +117,13 @@ class BundleWriter:
         for name, data in self._held.items():
             target = self._tree / name
             target.parent.mkdir(parents=True, exist_ok=True)
+            self._members += not target.exists()
             with open(target, "ab") as stream:
                 stream.write(data)
+            if self._members > self._limits.max_members:
+                raise one_too_many(name, self._limits)
         self._held.clear()
+        self._book = NameBook(self._limits)
         self._held_bytes = 0
 
 

@@ -112,5 +112,5 @@ class Context:
         return self.rebuilt(frozenset(empty))
 
     def replay_of(self, channel: ChannelId, received: int) -> RequestReplay:
-        """Asks for an input from the current epoch on; at depth 0 nothing is skipped, as buffers may be cut anew."""
-        return RequestReplay(channel, self.epoch, received if self.setting.logs else 0)
+        """Asks for an input from the current epoch on, without the buffers of it that are here already."""
+        return RequestReplay(channel, self.epoch, received)

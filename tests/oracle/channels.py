@@ -14,7 +14,7 @@ def check_buffers(recording):
             yield from _check_numbers(where, frames, snapshot["outputs"].get(output["channel"], 0))
             yield from _check_epochs(where, frames)
             yield from _check_records(where, frames)
-            if recording.logging:
+            if recording.keeps_logs:
                 yield from _check_sizes(recording, where, task, attempt, k, frames)
                 yield from _check_cuts(recording, where, task, attempt, frames)
 
@@ -112,7 +112,8 @@ def check_receipts(recording):
             where = f"tasks/{task}/{attempt}/received-{i}"
             receipts = recording.frames(task, attempt, f"received-{i}", "rcv")
             first = recording.snapshot_for(task, attempt)["inputs"].get(channel, 0)
-            yield from _check_taking(where, receipts, first)
+            yield from _check_order(where, receipts)
+            yield from _check_taking(recording, where, channel, (task, attempt), first)
             for receipt in receipts:
                 yield from _check_receipt(recording, where, channel, attempt, receipt)
             named = Counter((one.sender_attempt, one.seq, one.sending) for one in receipts)
@@ -121,7 +122,7 @@ def check_receipts(recording):
                     yield f"{where}: sending {sending} was received {count} times"
 
 
-def _check_taking(where, receipts, first):
+def _check_order(where, receipts):
     by_epoch = {}
     for receipt in receipts:
         by_epoch.setdefault(receipt.epoch, []).append(receipt)
@@ -129,9 +130,53 @@ def _check_taking(where, receipts, first):
         taken = [one.taken_us != -1 for one in frames]
         if taken != sorted(taken, reverse=True):
             yield f"{where}: in epoch {epoch}, one that was never taken stands before one that was"
-    taken = [one.seq for one in receipts if one.taken_us != -1]
-    if taken != list(range(first, first + len(taken))):
-        yield f"{where}: took buffers {taken[:5]}…{taken[-3:]}, and had to begin at {first}"
+        for at in ("taken_us", "received_us"):
+            times = [getattr(one, at) for one in frames if (one.taken_us != -1) == (at == "taken_us")]
+            if times != sorted(times):
+                yield f"{where}: in epoch {epoch}, receipts are not in the order of {at}"
+
+
+def _check_taking(recording, where, channel, receiver, first):
+    """Whatever is taken goes on where the one before ended; who sends with choices of its own begins with an epoch."""
+    taken = recording.taken(*receiver, channel)
+    source = recording.channels[channel][0]
+    lineages = [[]]
+    for before, one in zip_longest([None, *taken], taken):
+        if one is None:
+            continue
+        if before is not None and one.sender_attempt < before.sender_attempt:
+            yield f"{where}: took from attempt {one.sender_attempt} after attempt {before.sender_attempt}"
+        anew = before is not None and one.sender_attempt != before.sender_attempt
+        if anew and recording.is_free(source, one.sender_attempt):
+            lineages.append([])
+        lineages[-1].append(one)
+    for n, row in enumerate(lineages):
+        numbers = [one.seq for one in row]
+        expected = first if n == 0 and not _may_begin_late(recording, receiver, source, row) else None
+        if numbers and expected is None:
+            expected = numbers[0]
+            starts = _first_numbers(recording, channel, row[0].sender_attempt)
+            if recording.protocol != "none" and expected not in starts:
+                yield f"{where}: began with buffer {expected}, which is no epoch's first"
+        if numbers != list(range(expected or 0, (expected or 0) + len(numbers))):
+            yield f"{where}: took buffers {numbers[:5]}…{numbers[-3:]}, and had to begin at {expected}"
+
+
+def _may_begin_late(recording, receiver, source, row):
+    """What was sent while a receiver was away is lost in gap recovery; a divergent sender begins at a checkpoint."""
+    if not row:
+        return False
+    if recording.protocol == "none":
+        return receiver[1] > 0 or row[0].sender_attempt > 0
+    return row[0].sender_attempt > 0 and recording.is_free(source, row[0].sender_attempt)
+
+
+def _first_numbers(recording, channel, attempt):
+    source, k, _, _ = recording.channels[channel]
+    firsts = {}
+    for frame in recording.frames(source, attempt, f"sent-{k}", "buf"):
+        firsts.setdefault(frame.epoch, frame.seq)
+    return set(firsts.values())
 
 
 def _check_receipt(recording, where, channel, attempt, receipt):
@@ -156,7 +201,7 @@ def check_orders(recording):
     """Every taken buffer but barriers has an order determinant, just where its receipt says."""
     for task, attempt in recording.each_attempt():
         inputs = recording.tasks[task]["inputs"]
-        if not recording.logging or not inputs:
+        if not recording.keeps_logs or not inputs:
             continue
         logs = recording.logs(task, attempt, "main")
         expected = set()

@@ -164,10 +164,25 @@ def _bounds(recording, one, reads, size_ms, slide_ms):
         yield f"a window that ends at {end} has the timestamp {one.timestamp}"
     if size_ms is not None and (end - start != size_ms or start % slide_ms):
         yield f"a window goes from {start} to {end}"
-    # In time of the wall clock no record is in a window that was over before it was read.
+    yield from _when(recording, one, reads)
+
+
+def _when(recording, one, reads):
+    """By the wall clock, no record is in a window that was over before it was read, and none comes out before its end.
+
+    But for those that are open when the sources are at theirs.
+    """
+    end = one.timestamp + 1
     earliest = max(_times(recording) + reads[name].t_us // 1000 for name in one.names)
     if earliest >= end:
         yield f"a record read at {earliest} is in a window that ended at {end}"
+    if _times(recording) + one.t_us // 1000 < end and one.t_us < recording.last_read_us:
+        yield f"the window up to {end} came out at {_times(recording) + one.t_us // 1000}"
+
+
+def _slides(recording, one, slide_ms):
+    if (one.timestamp + 1) % slide_ms:
+        yield f"a window ends at {one.timestamp + 1}"
 
 
 def windowed(recording, reads, written):
@@ -212,6 +227,8 @@ def hot_items(recording, reads, written):
             yield f"bids on others were counted for {one.value['auction']}"
         if one.value["num"] != len(one.names) or one.key != one.value["auction"]:
             yield f"{one.value} names {len(one.names)} bids"
+        yield from _when(recording, one, on)
+        yield from _slides(recording, one, option(recording, "slide_ms"))
 
 
 def highest_bids(recording, reads, written):
@@ -225,6 +242,9 @@ def highest_bids(recording, reads, written):
     for one in written:
         if len(one.names) != 1 or on[one.names[0]].value != one.value:
             yield f"the bid {one.value} names {one.names}"
+            continue
+        yield from _when(recording, one, on)
+        yield from _slides(recording, one, option(recording, "size_ms"))
     if on and max(one.value["price"] for one in on.values()) not in {one.value["price"] for one in written}:
         yield "the highest bid of all is in no window's result"
 
@@ -252,6 +272,8 @@ def new_users(recording, reads, written):
             yield f"{person['id']} was joined with an auction of {auction['seller']}"
         if one.value != {"id": person["id"], "name": person["name"], "reserve": auction["reserve"]}:
             yield f"the pair {one.names} came out as {one.value}"
+        yield from _when(recording, one, reads)
+        yield from _slides(recording, one, option(recording, "size_ms"))
     if len({one.names for one in written}) != len(written):
         yield "a pair came out twice"
 

@@ -55,8 +55,8 @@ def check_deltas(recording, delta_messages):
             sent = {}
             sendings = recording.frames(task, attempt, f"sent-{k}", "dlt")
             for sending in sorted(sendings, key=lambda one: one.t_us):
-                if sending.delta and not recording.logging:
-                    yield f"{where}: carries deltas at sharing depth 0"
+                if sending.delta and not recording.shares:
+                    yield f"{where}: carries deltas, and none are shared"
                 epochs = []
                 for epoch, entries in delta_messages(sending.delta):
                     epochs.append(epoch)
@@ -66,7 +66,7 @@ def check_deltas(recording, delta_messages):
                             yield f"{where}: a delta names task number {number}, output {output}"
                             continue
                         yield from _check_sharing(recording, where, hops, task, k, log)
-                        yield from _check_bytes(recording, where, (task, attempt), log, epoch, offset, data)
+                        yield from check_bytes(recording, where, (task, attempt), log, epoch, offset, data)
                         key = sending.receiver_attempt, log, epoch
                         if not data or offset not in (sent.get(key, 0), 0):
                             yield f"{where}: delta of {log}, epoch {epoch}: {offset} follows {sent.get(key, 0)}"
@@ -89,7 +89,7 @@ def _check_sharing(recording, where, hops, task, k, log):
         yield f"{where}: carries {log}, which is beyond the sharing depth {recording.depth}"
 
 
-def _check_bytes(recording, where, sender, log, epoch, offset, data):
+def check_bytes(recording, where, sender, log, epoch, offset, data):
     of, thread = log
     attempts = [sender[1]] if of == sender[0] else recording.attempts.get(of, [])
     for attempt in attempts:
@@ -101,7 +101,9 @@ def _check_bytes(recording, where, sender, log, epoch, offset, data):
 def _check_own(recording, where, sender, sending, sent):
     """A buffer carries its own buffer-built determinant, at the latest with this sending."""
     task, attempt, k = sender
-    if not recording.logging:
+    if not recording.shares:
+        return
+    if recording.binds_nobody(task, sending.epoch, sending.t_us):
         return
     of_epoch = [one.seq for one in recording.frames(task, attempt, f"sent-{k}", "buf") if one.epoch == sending.epoch]
     needed = 5 * (of_epoch.index(sending.seq) + 1) if sending.seq in of_epoch else 0
@@ -165,12 +167,8 @@ def check_snapshots(recording):
                 expected = cut[-1] + 1 if cut else restored["outputs"].get(output["channel"], 0)
                 if state["outputs"].get(output["channel"], 0) != expected:
                     yield f"{where}: the next buffer on {output['channel']} is {expected}"
-            for i, channel in enumerate(recording.tasks[task]["inputs"]):
-                taken = [
-                    one.seq
-                    for one in recording.frames(task, attempt, f"received-{i}", "rcv")
-                    if one.taken_us != -1 and one.epoch < checkpoint
-                ]
+            for channel in recording.tasks[task]["inputs"]:
+                taken = [one.seq for one in recording.taken(task, attempt, channel) if one.main_epoch < checkpoint]
                 expected = taken[-1] + 1 if taken else restored["inputs"].get(channel, 0)
                 if state["inputs"].get(channel, 0) != expected:
                     yield f"{where}: the next buffer from {channel} is {expected}"

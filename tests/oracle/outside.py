@@ -47,13 +47,14 @@ def read_records(recording):
 def written_records(recording):
     """(what the outside counts, what it was given again): of transactions those committed, of one id one write.
 
-    A plain sink that went back to a checkpoint gives again what it had given since; only its last giving counts.
+    A plain sink that went back to a checkpoint gives again what it had given since; only its last giving counts. A
+    sink whose world keeps determinants goes on behind what it gave, but where a rollback ended all that it followed.
     """
     kind = recording.manifest["protocol"].get("sink", "plain")
     committed = {(event["task"], event["txn"]) for event in recording.events if event["type"] == "epoch-committed"}
     counted, again, ids = [], [], set()
     for task, attempt in recording.each_attempt():
-        start = recording.start_of(task, attempt + 1)
+        undone = _undone_from(recording, task, attempt, kind)
         for epoch, line in _sink_lines(recording, task, attempt):
             key, timestamp, value = line["record"]
             names = tuple(sorted((source, offset) for source, offset in line["source"]))
@@ -64,9 +65,17 @@ def written_records(recording):
                 (again if line["id"] in ids else counted).append(one)
                 ids.add(line["id"])
             else:
-                gone = kind == "plain" and start is not None and epoch >= start["checkpoint"]
-                (again if gone else counted).append(one)
+                (again if undone is not None and epoch >= undone else counted).append(one)
     return counted, again
+
+
+def _undone_from(recording, task, attempt, kind):
+    """From which epoch on a later attempt gives again what this one gave; None: nothing."""
+    if recording.protocol == "none":
+        return None
+    later = [recording.start_of(task, one) for one in recording.attempts[task] if one > attempt]
+    back = [one for one in later if one is not None and (kind == "plain" or "rollback" in one)]
+    return min((one["checkpoint"] for one in back), default=None)
 
 
 def _sink_lines(recording, task, attempt):
@@ -79,6 +88,20 @@ def _sink_lines(recording, task, attempt):
 def rolled_back(recording):
     """Whether everything went back at once: what comes out after that need not be what came out before."""
     return any(event["type"] == "global-rollback" for event in recording.events)
+
+
+def chosen_anew(recording):
+    """Whether a task above the sinks may have chosen anew what a sink that failed had given already.
+
+    Only where both failed between the same two completed checkpoints: else one of them still held the choices.
+    """
+    completed, spans = 0, []
+    for event in recording.events:
+        if event["type"] == "checkpoint-completed":
+            completed += 1
+        elif event["type"] == "task-failed":
+            spans.append((completed, bool(recording.tasks[event["task"]]["outputs"])))
+    return any((one, True) in spans and (one, False) in spans for one, _ in spans)
 
 
 def compare(written, expected):

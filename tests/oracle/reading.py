@@ -81,7 +81,11 @@ class Recording:
         self.manifest = json.loads((self.path / "job.json").read_text("utf-8"))
         self.tasks = {task["id"]: task for task in self.manifest["tasks"]}
         self.depth = self.manifest["protocol"].get("sharing_depth", "full")
-        self.logging = self.depth != 0
+        self.protocol = self.manifest["protocol"]["name"]
+        # Under these the world is a stable storage: logs are written there, and not shared.
+        self.in_storage = self.protocol in ("pessimistic", "optimistic")
+        self.shares = self.depth != 0
+        self.keeps_logs = self.shares or self.in_storage
         self.channels = {}
         for task in self.manifest["tasks"]:
             for k, output in enumerate(task["outputs"]):
@@ -101,11 +105,42 @@ class Recording:
             elif name not in ("job.json", "events.ndjson"):
                 self.unknown.append(name)
         self._frames = {}
+        self._buffers = {}
 
     @cached_property
     def events(self):
         file = self.path / "events.ndjson"
         return [json.loads(line) for line in file.read_text("utf-8").splitlines()] if file.exists() else []
+
+    @cached_property
+    def diverged(self):
+        """Attempts of tasks that recovered without determinants although some were logged."""
+        began = [one for one in self.events if one["type"] == "attempt-started" and one.get("diverged")]
+        return {(one["task"], one["attempt"]) for one in began}
+
+    def binds_nobody(self, task, epoch, t_us):
+        """Whether choices of that epoch are given up: a task above lost some, and the job went on past it."""
+        if self.manifest["protocol"].get("on_lost") != "continue":
+            return False
+        for event in self.events:
+            if event["type"] == "escalated" and event["t_us"] <= t_us and task in self.below(event["task"]):
+                later = (one for one in self.events[event["n"] :] if one["type"] == "checkpoint-triggered")
+                if epoch < next((one["checkpoint"] for one in later), epoch + 1):
+                    return True
+        return False
+
+    def below(self, task):
+        """All tasks that it sends to, and those that these send to."""
+        found, waiting = set(), [task]
+        while waiting:
+            targets = {one["channel"].split(">")[1] for one in self.tasks[waiting.pop()]["outputs"]} - found
+            found |= targets
+            waiting += targets
+        return found
+
+    def is_free(self, task, attempt):
+        """Whether that attempt began again at its checkpoint with choices of its own."""
+        return not self.keeps_logs or (task, attempt) in self.diverged
 
     @cached_property
     def attempts(self):
@@ -141,9 +176,61 @@ class Recording:
             self._frames[key] = [one for epoch in sorted(files) for one in read(files[epoch].read_bytes(), epoch)]
         return self._frames[key]
 
-    def lines(self, task, attempt, folder):
+    def taken(self, task, attempt, channel):
+        """The receipts of what was taken from a channel, in that order."""
+        i = self.tasks[task]["inputs"].index(channel)
+        found = [one for one in self.frames(task, attempt, f"received-{i}", "rcv") if one.taken_us != -1]
+        return sorted(found, key=lambda one: (one.taken_us, one.sender_attempt, one.seq))
+
+    def lines_by_epoch(self, task, attempt, folder):
+        """[(epoch, line)] of a member that has a line per object."""
         files = self.members.get((task, attempt, folder, "ndjson"), {})
-        return [json.loads(line) for epoch in sorted(files) for line in files[epoch].read_text("utf-8").splitlines()]
+        return [
+            (epoch, json.loads(line))
+            for epoch in sorted(files)
+            for line in files[epoch].read_text("utf-8").splitlines()
+        ]
+
+    def lines(self, task, attempt, folder):
+        return [line for _, line in self.lines_by_epoch(task, attempt, folder)]
+
+    def json_lines(self):
+        """(where, text) of all that is written as JSON in lines, and of each event that travels."""
+        for file in self.files:
+            if file.suffix == ".ndjson":
+                name = file.relative_to(self.path).as_posix()
+                yield from ((f"{name}:{n}", line) for n, line in enumerate(file.read_text("utf-8").splitlines(), 1))
+        for task, attempt, folder, suffix in list(self.members):
+            if suffix == "buf":
+                for frame in self.frames(task, attempt, folder, suffix):
+                    if frame.flags & 1:
+                        yield f"tasks/{task}/{attempt}/{folder}: buffer {frame.seq}", frame.payload.decode()
+
+    def records(self, task, attempt, k):
+        """[(epoch, record)] of all records that end in buffers of an output."""
+        stream = b""
+        for frame in self.frames(task, attempt, f"sent-{k}", "buf"):
+            stream = b"" if frame.flags & 1 else stream + frame.payload
+            while len(stream) >= 4 and len(stream) >= (end := 4 + int.from_bytes(stream[:4], "big")):
+                yield frame.epoch, json.loads(stream[4:end])
+                stream = stream[end:]
+
+    def buffer(self, channel, attempt, seq):
+        """That buffer of a channel's sender; None where it was never cut."""
+        if (channel, attempt) not in self._buffers:
+            source, k, _, _ = self.channels[channel]
+            frames = self.frames(source, attempt, f"sent-{k}", "buf")
+            self._buffers[channel, attempt] = {one.seq: one for one in frames}
+        return self._buffers[channel, attempt].get(seq)
+
+    @cached_property
+    def last_read_us(self):
+        """When the last of all source records was read for the first time."""
+        first = {}
+        for task, attempt in self.each_attempt():
+            for line in self.lines(task, attempt, "source"):
+                first.setdefault((task, line["offset"]), line["t_us"])
+        return max(first.values(), default=0)
 
     def states(self, task, attempt):
         files = self.members.get((task, attempt, "state", "json"), {})

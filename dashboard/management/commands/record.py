@@ -24,6 +24,9 @@ from replay.jobs.options import RecordOptions
 from replay.jobs.record import record
 from replay.protocols import PROTOCOLS
 
+CLEANING_S = 20
+"""How long a recording whose parent died may take to remove what is half written."""
+
 
 class Command(Base):
     help = "Records a sample job, with the failures asked for. The same command line gives the same bundle."
@@ -46,9 +49,9 @@ class Command(Base):
             return Outcome("\n".join(f"{one.name}: {one.description}" for one in JOBS.values()), listed)
         if not options["job"] or options["out"] is None:
             raise WrongUse("Say which JOB to record and where with --out PATH; --list names the jobs.")
+        _end_cleanly()
         if options["end_with_parent"]:
             threading.Thread(target=_end_with_parent, daemon=True).start()
-        _end_cleanly()
         live.collect_garbage_rarely()
         try:
             with Bar("records") as bar:
@@ -79,4 +82,6 @@ def _end_with_parent() -> None:
     # Not through sys.stdin, whose lock this thread would hold when the process ends well.
     while os.read(0, 1):
         pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait(CLEANING_S)
     os._exit(1)

@@ -100,6 +100,8 @@ class Attempt:
         self.records_in = 0
         self.latencies_us: list[int] = []
         self._early: list[tuple[int, Arrival]] = []
+        # Received, and given up before they were taken.
+        self._dropped: list[tuple[int, _Received]] = []
         self.body: TaskBody
         self.manager = RecoveryManager(setting, running=running, epoch=checkpoint, observer=self)
         self.doubts = Doubts(self)
@@ -186,16 +188,14 @@ class Attempt:
             self.engine.totals.logs.attempt_over(self.causal)
         if self.engine.logging:
             self.recorder.logs(self.causal.own)
-        for i, untaken in self._untaken():
-            got = untaken.tag
-            if isinstance(got, _Received):
-                frame = ReceiptFrame(got.seq, got.sender_attempt, got.sending, got.received_us)
-                self.recorder.receipt(i, got.epoch, frame)
+        for i, got in sorted(self._untaken(), key=lambda one: one[1].received_us):
+            self.recorder.receipt(i, got.epoch, ReceiptFrame(got.seq, got.sender_attempt, got.sending, got.received_us))
 
-    def _untaken(self) -> list[tuple[int, Arrival]]:
-        if not hasattr(self, "body"):
-            return self._early
-        return [(i, one) for i in range(len(self.inputs)) for one in self.body.gate.untaken(i)]
+    def _untaken(self) -> list[tuple[int, _Received]]:
+        queued = self._early
+        if hasattr(self, "body"):
+            queued = [(i, one) for i in range(len(self.inputs)) for one in self.body.gate.untaken(i)]
+        return [*self._dropped, *((i, one.tag) for i, one in queued if isinstance(one.tag, _Received))]
 
     def checkpoint_completed(self, checkpoint: int, re: int) -> None:
         """Forgets what the running system needs no more, the recording keeps it; what the sink sealed is final."""
@@ -262,7 +262,7 @@ class Attempt:
             if accepts(self, got.connection.sender, got.connection.channel.k, got.seq):
                 return True
             self.received[i][got.epoch] -= 1
-            self.recorder.receipt(i, got.epoch, ReceiptFrame(got.seq, got.sender_attempt, got.sending, got.received_us))
+            self._dropped.append((i, got))
             return False
 
         self._early = [(i, one) for i, one in self._early if is_kept(i, one)]
@@ -298,10 +298,7 @@ class Attempt:
         if not self.executing:
             return
         i = self.engine.graph.channel(channel).i
-        for dropped in self.body.gate.discard(i):
-            got = dropped.tag
-            frame = ReceiptFrame(got.seq, got.sender_attempt, got.sending, got.received_us)
-            self.recorder.receipt(i, got.epoch, frame)
+        self._dropped += [(i, dropped.tag) for dropped in self.body.gate.discard(i)]
         self.body.drop_partial_record(i)
 
     # --- what the body tells and asks ---

@@ -76,3 +76,21 @@ def test_a_recording_that_spills_and_is_ended_leaves_no_spilled_file(tmp_path: P
         finally:
             process.kill()
     assert list(spilled.iterdir()) == []
+
+
+def test_a_recording_whose_parent_dies_leaves_nothing(tmp_path: Path) -> None:
+    spilled, made = tmp_path / "spilled", tmp_path / "made"
+    spilled.mkdir()
+    made.mkdir()
+    command = [sys.executable, "manage.py", "record", "pass-through", "--events", "2000000", "--spill", "eager"]
+    environment = dict(os.environ, CLONOSCOPE_DATA=str(tmp_path / "data"), TMPDIR=str(spilled))
+    options = ["--out", str(made / "out"), "--end-with-parent"]
+    with subprocess.Popen([*command, *options], stdin=subprocess.PIPE, cwd=ROOT, env=environment) as process:
+        try:
+            wait_until(lambda: any(spilled.glob("clonoscope-spill-*/*.spill")), "the first spilled buffers", 60)
+            assert process.stdin is not None
+            process.stdin.close()  # as the kernel does for a parent that is no more
+            assert process.wait(20) == 1
+        finally:
+            process.kill()
+    assert [*spilled.iterdir(), *made.iterdir()] == []

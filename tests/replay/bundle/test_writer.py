@@ -1,18 +1,21 @@
 """Writing bundles: the same bytes for the same job, whole or not at all."""
 
+import gc
 import hashlib
 import os
 import subprocess
 import sys
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from replay.bundle.limits import Limits
 from replay.bundle.reader import open_bundle
 from replay.bundle.writer import BundleWriter
-from replay.errors import InvariantError, ReplayError
+from replay.errors import BundleError, InvariantError, ReplayError
 from tests.replay.bundle.made import MANIFEST, members
 
 SUFFIXES = ("", ".zip", ".tar", ".tar.gz", ".tar.zst")
@@ -93,6 +96,46 @@ def test_a_name_that_could_not_be_read_again_is_not_written(tmp_path):
         for name in ("/x", "../x", "a\\b", "a//b", "", "\ud800", "a", "a/b/c"):
             with pytest.raises(InvariantError, match="cannot be a member"):
                 writer.append(name, b"")
+
+
+def flushing_often(path, monkeypatch, **limits):
+    monkeypatch.setattr("replay.bundle.writer._HELD_BYTES", 1000)
+    return BundleWriter(path, Limits(**limits))
+
+
+def test_what_was_written_long_ago_is_no_folder_and_no_second_file(tmp_path, monkeypatch):
+    with flushing_often(tmp_path / "b", monkeypatch) as writer:
+        for name in ("a/b", "c"):
+            writer.append(name, bytes(2000))
+        for name in ("a", "a/b/c", "c/d/e"):
+            with pytest.raises(InvariantError, match="cannot be a member"):
+                writer.append(name, b"")
+        writer.append("a/b", b"more")
+
+
+def test_one_member_too_many_is_refused_however_long_ago_the_others_were_written(tmp_path, monkeypatch):
+    with flushing_often(tmp_path / "b", monkeypatch, max_members=3) as writer:
+        for _ in range(2):
+            for name in ("a", "b", "c"):
+                writer.append(name, bytes(2000))
+        with pytest.raises(BundleError, match="one member more than the 3"):
+            writer.append("d", bytes(2000))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_members_that_are_written_take_no_more_memory(tmp_path, monkeypatch):
+    with flushing_often(tmp_path / "b", monkeypatch) as writer:
+        tracemalloc.start()
+        try:
+            held = []
+            for n in range(6000):
+                writer.append(f"notes/{n % 10}/a-member-of-a-long-recording-{n}", b"x" * 30)
+                if n in (1999, 5999):
+                    gc.collect()
+                    held.append(tracemalloc.get_traced_memory()[0])
+        finally:
+            tracemalloc.stop()
+    assert held[1] - held[0] < 40_000, "4,000 names alone have 150,000 bytes"
 
 
 FULL_DISK = """

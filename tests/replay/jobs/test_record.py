@@ -15,7 +15,7 @@ from replay.errors import PoolExhausted, ReplayError
 from replay.jobs.options import RecordOptions, WrongOption, parse_sharing_depth
 from replay.jobs.record import record
 from replay.protocols import PROTOCOLS
-from tests.replay.simulation.reader import complaints_about
+from tests.oracle_reader import complaints
 
 SMALL: dict[str, Any] = {"seed": 7, "events": 2000, "checkpoint_interval_ms": 200}
 
@@ -58,7 +58,7 @@ def test_another_seed_gives_another_bundle(tmp_path: Path) -> None:
 def test_an_independent_reader_accepts_a_recording_with_two_failures(tmp_path: Path, sharing_depth: int | None) -> None:
     out = tmp_path / "out"
     summary = recorded(out, sharing_depth=sharing_depth, depth=4, kills=("map-1.0@150+map-2.1@151", "source.1@330"))
-    assert complaints_about(out, sharing_depth=sharing_depth) == []
+    assert complaints(out) == []
     assert len(summary["failures"]) == 3
     assert len(written(out)) == 2000
 
@@ -66,7 +66,7 @@ def test_an_independent_reader_accepts_a_recording_with_two_failures(tmp_path: P
 def test_both_layouts_of_deltas_bring_the_same_to_the_same_sinks(tmp_path: Path) -> None:
     for layout in ("flat", "grouping"):
         recorded(tmp_path / layout, delta_layout=layout, depth=4, kills=("map-1.0@150+map-2.1@151",))
-        assert complaints_about(tmp_path / layout, sharing_depth=None) == []
+        assert complaints(tmp_path / layout) == []
     assert written(tmp_path / "flat") == written(tmp_path / "grouping")
     deltas = [
         b"".join(p.read_bytes() for p in (tmp_path / one).glob("tasks/*/*/sent-*/*.dlt"))
@@ -92,7 +92,7 @@ def test_under_every_policy_and_layout_failures_leave_the_same_in_the_sinks(
         buffer_bytes=512,
         **disk,
     )
-    assert complaints_about(out, sharing_depth=None) == []
+    assert complaints(out) == []
     assert len(summary["failures"]) == 4
     assert len(written(out)) == 2000 and set(written(out).values()) == {1}
     assert json.loads((out / "job.json").read_text())["protocol"]["spill"] == spill

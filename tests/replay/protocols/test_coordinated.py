@@ -12,8 +12,8 @@ from replay.debugger.replay import replay
 from replay.jobs.options import RecordOptions, WrongOption
 from replay.jobs.record import record
 from replay.protocols import PROTOCOLS
+from tests.oracle_reader import complaints
 from tests.replay.protocols.worlds import check_worlds, world_under
-from tests.replay.simulation.reader import complaints_about
 
 WORLDS = 90
 
@@ -41,7 +41,7 @@ def test_an_independent_reader_accepts_a_recording_of_it(tmp_path: Path) -> None
         protocol="coordinated", seed=7, events=2000, checkpoint_interval_ms=200, kills=("map-1.0@310", "sink.0@620")
     )
     summary = record(options, out, protocols=PROTOCOLS)
-    assert complaints_about(out, sharing_depth=0) == []
+    assert complaints(out) == []
     assert len(summary["failures"]) == 2
     assert summary["determinant_bytes"] == summary["delta_bytes"] == 0
     protocol = json.loads((out / "job.json").read_bytes())["protocol"]

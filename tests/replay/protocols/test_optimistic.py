@@ -24,8 +24,8 @@ from replay.runtime.engine import Engine
 from replay.runtime.outside.world import World as Outside
 from replay.simulation.plan import Plan
 from replay.simulation.trial import trial_of
+from tests.oracle_reader import complaints
 from tests.replay.protocols.worlds import check_worlds, world_under
-from tests.replay.simulation.reader import complaints_about
 
 WORLDS = 90
 
@@ -142,7 +142,7 @@ def recorded(out: Path, *kills: str, seed: int = 7) -> tuple[Bundle, list[int]]:
 
 def test_a_recording_of_it_is_replayed_as_far_as_its_logs_were_stable(tmp_path: Path) -> None:
     bundle, failures = recorded(tmp_path / "out", "map-1.0@310", "sink.0@620")
-    assert complaints_about(tmp_path / "out", sharing_depth=0) == []
+    assert complaints(tmp_path / "out") == []
     events = [json.loads(line) for line in (tmp_path / "out" / "events.ndjson").read_text().splitlines()]
     gone = {one["task"]: one["cause"] for one in events if one["type"] == "task-failed"}
     above = bundle.graph.all_upstream("map-1.0")

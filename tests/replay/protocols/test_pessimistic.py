@@ -13,8 +13,8 @@ from replay.jobs.record import record
 from replay.protocols import PROTOCOLS, Pessimistic
 from replay.simulation.recording import Recording
 from replay.simulation.trial import trial_of
+from tests.oracle_reader import complaints
 from tests.replay.protocols.worlds import check_worlds, world_under
-from tests.replay.simulation.reader import complaints_about
 
 WORLDS = 90
 
@@ -38,7 +38,7 @@ def test_every_recovery_of_a_recording_is_replayed_from_the_storage(tmp_path: Pa
         protocol="pessimistic", seed=7, events=2000, checkpoint_interval_ms=200, kills=kills, delta_layout=layout
     )
     summary = record(options, out, protocols=PROTOCOLS)
-    assert complaints_about(out, sharing_depth=0) == []
+    assert complaints(out) == []
     assert summary["delta_bytes"] == 0 < summary["determinant_bytes"]
     bundle = open_bundle(out)
     outcomes = [replay(bundle, failure=one["failure"]) for one in summary["failures"]]

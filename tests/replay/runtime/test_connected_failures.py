@@ -15,7 +15,7 @@ from replay.debugger.replay import replay
 from replay.jobs.options import RecordOptions
 from replay.jobs.record import record
 from replay.protocols import PROTOCOLS
-from tests.replay.simulation.reader import complaints_about
+from tests.oracle_reader import complaints
 
 Event = dict[str, Any]
 
@@ -32,7 +32,7 @@ def written(folder: Path) -> Counter[str]:
 
 def check(out: Path, events: list[Event], records: int) -> None:
     assert [one for one in events if one["type"] in ("global-rollback", "escalated")] == []
-    assert complaints_about(out, sharing_depth=None) == []
+    assert complaints(out) == []
     assert len(written(out)) == records
     if not any(one["type"] == "task-failed" and one["task"].startswith("sink") for one in events):
         assert set(written(out).values()) == {1}

@@ -13,8 +13,8 @@ from replay.errors import ReplayError
 from replay.simulation.plan import changed, changes
 from replay.simulation.shrinking import smaller
 from replay.simulation.world import World, random_plan
+from tests.oracle_reader import complaints
 from tests.replay.simulation.blocks import BLOCK, run_block
-from tests.replay.simulation.reader import complaints_about
 
 
 @pytest.mark.parametrize("first", range(0, 1200, BLOCK))
@@ -31,8 +31,7 @@ def test_an_independent_reader_accepts_a_worlds_recording(seed: int, tmp_path: P
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
-    depth = world.manifest.protocol.sharing_depth
-    assert complaints_about(tmp_path, sharing_depth=depth) == [], world.reproduce_with
+    assert complaints(tmp_path) == [], world.reproduce_with
 
 
 def test_the_same_seed_is_the_same_world() -> None:
