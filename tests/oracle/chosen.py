@@ -1,5 +1,6 @@
 """Jobs whose results follow from their source records and from choices that show in them: all else is recomputed."""
 
+import json
 import zlib
 from collections import Counter, defaultdict
 
@@ -26,6 +27,19 @@ def _one_to_n(numbers, what):
         yield f"{what}: counted {sorted(numbers)[:20]}… and not each number once from 1 on"
 
 
+def _rekeyed(key, n, name):
+    """What a map that gives other keys makes of one."""
+    shown = json.dumps([key, n], separators=(",", ":")).encode()
+    return f"k{zlib.crc32(shown, zlib.crc32(name.encode())) % 24:02d}"
+
+
+def _twice(written):
+    """Of one window, one result each."""
+    for one, times in Counter((one.key, one.timestamp, one.names) for one in written).items():
+        if times > 1:
+            yield f"{one[0]} came out {times} times of the window up to {one[1] + 1}"
+
+
 def pass_through(recording, reads, written):
     yield from _once_each(written, set(reads), "record")
     maps = [one["id"] for one in recording.manifest["vertices"] if one["operator"].endswith(":PassThrough")]
@@ -41,8 +55,7 @@ def pass_through(recording, reads, written):
         for name in maps:
             if name == maps[-1]:
                 by_key[key].append(one.value["nth"])
-            rekeyed = f'["{key}",{read.value["n"]}]'.encode()
-            key = f"k{zlib.crc32(rekeyed, zlib.crc32(name.encode())) % 24:02d}"
+            key = _rekeyed(key, read.value["n"], name)
         if one.key != key:
             yield f"record {one.names[0]} came out with key {one.key}, and not {key}"
         if any(one.value.get(name) != read.value[name] for name in read.value):
@@ -61,6 +74,8 @@ def word_count(recording, reads, written):
         yield f"words that are missing: {list(wanted - got)[:5]}, and that are too many: {list(got - wanted)[:5]}"
     by_word = defaultdict(list)
     for one in written:
+        if one.key != one.value["word"]:
+            yield f"the word {one.value['word']} came out with key {one.key}"
         by_word[one.value["word"]].append(one.value["count"])
     for word, numbers in by_word.items():
         yield from _one_to_n(numbers, f"word {word}")
@@ -116,7 +131,8 @@ def load_balance(recording, reads, written):
         return
     by_server = defaultdict(list)
     for one in written:
-        if any(one.value[name] != value for name, value in reads[one.names[0]].value.items()):
+        read = reads[one.names[0]]
+        if one.key != read.key or any(one.value[name] != value for name, value in read.value.items()):
             yield f"request {one.names[0]} came out as {one.value}"
         if not 0 <= one.value["server"] < 8:
             yield f"request {one.names[0]} went to server {one.value['server']}"
@@ -149,7 +165,7 @@ def bids_per_window(recording, reads, written):
     size_ms, gap_ms = option(recording, "size_ms"), option(recording, "gap_ms")
     for one in written:
         value = one.value
-        if any(wanted[name].value["bidder"] != value["bidder"] for name in one.names):
+        if one.key != value["bidder"] or any(wanted[name].value["bidder"] != value["bidder"] for name in one.names):
             yield f"bids of others were counted for {value['bidder']}"
         if value["bid_count"] != len(one.names):
             yield f"{value['bid_count']} bids of {value['bidder']} were counted, and {len(one.names)} are named"
@@ -164,7 +180,21 @@ def _bounds(recording, one, reads, size_ms, slide_ms):
         yield f"a window that ends at {end} has the timestamp {one.timestamp}"
     if size_ms is not None and (end - start != size_ms or start % slide_ms):
         yield f"a window goes from {start} to {end}"
+    if start > _times(recording) + one.t_us // 1000:
+        yield f"a window from {start} on came out before it began"
+    if size_ms is None:
+        yield from _session_begins(recording, one, reads)
     yield from _when(recording, one, reads)
+
+
+def _session_begins(recording, one, reads):
+    """With its first record; by the time that the source stamped, which is that of reading, no later either."""
+    start, first = one.value["starttime"], min(_times(recording) + reads[name].t_us // 1000 for name in one.names)
+    if start < first:
+        yield f"a session begins at {start}, before its first record was read"
+    failed = any(event["type"] == "task-failed" for event in recording.events)
+    if option(recording, "time") == "ingestion" and not failed and start > first + 2:
+        yield f"a session begins at {start}, and its first record was read at {first}"
 
 
 def _when(recording, one, reads):
@@ -187,27 +217,44 @@ def _slides(recording, one, slide_ms):
 
 def windowed(recording, reads, written):
     """Every record in size / slide windows that follow one another, its content in each."""
+    ids = [
+        one["id"] for one in recording.manifest["vertices"] if one["operator"].endswith((":PassThrough", ":Contents"))
+    ]
     window = next(one for one in recording.manifest["vertices"] if one["id"] == "window")["options"]
+    before, after = ids[: ids.index("window")], ids[ids.index("window") + 1 :]
     ends = defaultdict(list)
     for one in written:
         if Counter(reads[name].value["amount"] for name in one.names) != Counter(one.value["contents"]):
             yield f"a window holds other contents than those of the records that it names: {one.names[:5]}"
+        yield from _key_of_window(one, reads, before, after, window["keyed"])
         for name in one.names:
             ends[name].append(one.value["endtime"])
-        if window["time"] == "processing":
-            start, end = one.value["starttime"], one.value["endtime"]
-            if end - start != window["size_ms"] or start % window["slide_ms"]:
-                yield f"a window goes from {start} to {end}"
+        start, end = one.value["starttime"], one.value["endtime"]
+        if one.timestamp != end - 1 or end - start != window["size_ms"] or start % window["slide_ms"]:
+            yield f"a window goes from {start} to {end}, of a result of {one.timestamp}"
     count = window["size_ms"] // window["slide_ms"]
     for name in reads:
         found = sorted(ends[name])
         if not found or found != [found[0] + i * window["slide_ms"] for i in range(count)]:
             yield f"record {name} is in the windows that end at {found}"
-        elif (
-            window["time"] == "event"
-            and found[0] != (reads[name].timestamp // window["slide_ms"] + 1) * window["slide_ms"]
-        ):
+        elif window["time"] == "event" and found[0] != _first_end(reads[name].timestamp, window["slide_ms"]):
             yield f"record {name} of {reads[name].timestamp} is in windows from the one that ends at {found[0]} on"
+
+
+def _key_of_window(one, reads, before, after, keyed):
+    """All of one key, as the maps before the window gave it; those behind it give the result another."""
+    if not keyed:
+        return
+    keys = set()
+    for name in one.names:
+        key = reads[name].key
+        for vertex in before:
+            key = _rekeyed(key, reads[name].value["n"], vertex)
+        for vertex in after:
+            key = _rekeyed(key, None, vertex)
+        keys.add(key)
+    if keys != {one.key}:
+        yield f"a window of {one.key} holds records of {sorted(keys)}"
 
 
 def _first_end(timestamp, slide_ms):
@@ -222,6 +269,8 @@ def hot_items(recording, reads, written):
         yield f"what is named is no bid: {sorted(strange)[:5]}"
         return
     yield from _one_result_a_window(written, "num")
+    yield from _twice(written)
+    yield from _windows_without_result(recording, written, on)
     for one in written:
         if any(on[name].value["auction"] != one.value["auction"] for name in one.names):
             yield f"bids on others were counted for {one.value['auction']}"
@@ -239,8 +288,10 @@ def highest_bids(recording, reads, written):
         yield f"what is named is no bid: {sorted(strange)[:5]}"
         return
     yield from _one_result_a_window(written, "price")
+    yield from _twice(written)
+    yield from _windows_without_result(recording, written, on)
     for one in written:
-        if len(one.names) != 1 or on[one.names[0]].value != one.value:
+        if len(one.names) != 1 or on[one.names[0]].value != one.value or one.key != one.value["auction"]:
             yield f"the bid {one.value} names {one.names}"
             continue
         yield from _when(recording, one, on)
@@ -258,6 +309,21 @@ def _one_result_a_window(written, field):
             yield f"the window up to {timestamp} has several best: {found}"
 
 
+def _windows_without_result(recording, written, bids):
+    """Where nothing failed, a bid that was read in a window's first half is in it: so the window has a result."""
+    if any(event["type"] == "task-failed" for event in recording.events):
+        return
+    size_ms = option(recording, "size_ms")
+    slide_ms = option(recording, "slide_ms", size_ms) or size_ms
+    found = {one.timestamp + 1 for one in written}
+    for name, bid in bids.items():
+        first = _times(recording) + bid.t_us // 1000
+        end = first // slide_ms * slide_ms + size_ms
+        if (first - end) % size_ms < slide_ms / 2 and end not in found:
+            yield f"the bid {name} is in no window up to {end}, which has no result"
+            return
+
+
 def new_users(recording, reads, written):
     """In windows of a clock that doesn't show: each pair at most once, of one person and one of his auctions."""
     users, sold = dict(persons(reads)), dict(auctions(reads))
@@ -268,7 +334,7 @@ def new_users(recording, reads, written):
             yield f"a pair names {one.names}"
             continue
         person, auction = users[who[0]].value, sold[what[0]].value
-        if person["id"] != auction["seller"]:
+        if person["id"] != auction["seller"] or one.key != person["id"]:
             yield f"{person['id']} was joined with an auction of {auction['seller']}"
         if one.value != {"id": person["id"], "name": person["name"], "reserve": auction["reserve"]}:
             yield f"the pair {one.names} came out as {one.value}"
@@ -276,6 +342,22 @@ def new_users(recording, reads, written):
         yield from _slides(recording, one, option(recording, "size_ms"))
     if len({one.names for one in written}) != len(written):
         yield "a pair came out twice"
+    yield from _pairs_that_are_due(recording, written, users, sold)
+
+
+def _pairs_that_are_due(recording, written, users, sold):
+    """Where nothing failed, two that were read in the first half of a window are joined in it."""
+    if any(event["type"] == "task-failed" for event in recording.events):
+        return
+    size_ms, out = option(recording, "size_ms"), {one.names for one in written}
+    by_id = {one.value["id"]: (name, one) for name, one in users.items()}
+    for name, auction in sold.items():
+        who, person = by_id.get(auction.value["seller"], (None, None))
+        if person is None:
+            continue
+        at = [divmod(_times(recording) + one.t_us // 1000, size_ms) for one in (person, auction)]
+        if at[0][0] == at[1][0] and max(at[0][1], at[1][1]) < size_ms / 2 and tuple(sorted((who, name))) not in out:
+            yield f"{who} and {name} were read in one window, and came out in none"
 
 
 CHECKS = {
