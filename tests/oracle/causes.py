@@ -34,7 +34,9 @@ def check_takeovers(recording):
     detected, chosen = set(), {}
     for event in recording.events:
         where = f"event {event['n']} ({event['type']})"
-        if event["type"] == "failure-detected":
+        if event["type"] == "task-failed" and event["cause"].startswith("orphan"):
+            detected.add(event["failure"])  # given up by whoever detected another one's failure
+        elif event["type"] == "failure-detected":
             if event["failure"] in detected:
                 yield f"{where}: failure {event['failure']} was detected before"
             detected.add(event["failure"])
