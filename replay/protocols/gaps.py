@@ -44,9 +44,9 @@ class Gaps(FaultTolerance):
             self._read[attempt.task] = max(attempt.body.source_offset, self._read.get(attempt.task, 0))
 
     def may_checkpoint(self, engine: Engine) -> bool:
-        """A barrier that meets a channel without a receiver is lost, and what it would begin is never aligned."""
+        """A barrier that meets no receiver, or one that is fenced, is lost: what it would begin is never aligned."""
         everyone = engine.current.values()
-        return all(one.settled and all(output.serving for output in one.outputs) for one in everyone)
+        return all(one.counts and one.settled and all(output.serving for output in one.outputs) for one in everyone)
 
     def escalated(self, engine: Engine, attempt: Attempt, failure: int, why: str, re: int) -> None:
         """Nobody is asked for determinants, so no answer can be missing."""

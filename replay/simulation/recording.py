@@ -12,6 +12,7 @@ from typing import Any
 from replay.bundle.frames import BufferFrame, ReceiptFrame, SendingFrame, read_buffers, read_receipts, read_sendings
 from replay.model import Graph, Manifest, TaskId
 from replay.recovery import Logs
+from replay.simulation.site import Hosting
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,14 @@ class Recording:
         members: Mapping[str, bytes | bytearray],
         returned: Sequence[tuple[TaskId, int, Logs]],
         asked: Asked | None = None,
+        hosting: Hosting | None = None,
     ):
         self.manifest = manifest
         self.graph = Graph(manifest)
         self.members = members
         self.returned = returned
         self.asked = asked or Asked()
+        self.hosting = hosting or Hosting()
         self.events = [json.loads(line) for line in bytes(members["events.ndjson"]).splitlines()]
         self._epochs = _epochs_by_folder(members)
         self._buffers: dict[tuple[str, int, int], dict[int, BufferFrame]] = {}
@@ -53,6 +56,18 @@ class Recording:
             if one["type"] == "attempt-started":
                 found[one["task"]].append(one)
         return found
+
+    @cached_property
+    def _events_at(self) -> dict[tuple[str, int], list[dict[str, Any]]]:
+        found: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        for one in self.events:
+            if "at" in one:
+                found.setdefault((one["at"], one["attempt"]), []).append(one)
+        return found
+
+    def events_at(self, task: str, attempt: int) -> Sequence[dict[str, Any]]:
+        """What an attempt itself told."""
+        return self._events_at.get((task, attempt), ())
 
     def attempts(self, task: str) -> int:
         """How many attempts the task had."""
@@ -175,7 +190,8 @@ class Recording:
         open_until = {one["checkpoint"]: one["n"] for one in self.events if one["type"] == "checkpoint-completed"}
         for one in self.events:
             if one["type"] == "checkpoint-acknowledged" and one["n"] < open_until.get(one["checkpoint"], 0):
-                found[one["task"], one["checkpoint"]] = one["attempt"]
+                key = one["task"], one["checkpoint"]
+                found[key] = max(one["attempt"], found.get(key, 0))  # one that is fenced may say so too, in vain
         return found
 
     def state(self, task: str, checkpoint: int) -> dict[str, Any]:
@@ -184,9 +200,15 @@ class Recording:
             return {}
         key = (task, checkpoint)
         if key not in self._states:
-            name = f"tasks/{task}/{self._acknowledged[key]}/state/{checkpoint}.json"
-            self._states[key] = json.loads(bytes(self.members[name]))
+            self._states[key] = json.loads(self._snapshot(task, checkpoint))
         return self._states[key]
+
+    def _snapshot(self, task: str, checkpoint: int) -> bytes:
+        return bytes(self.members[f"tasks/{task}/{self._acknowledged[task, checkpoint]}/state/{checkpoint}.json"])
+
+    def state_bytes(self, task: str, checkpoint: int) -> int:
+        """What the task's snapshot of a completed checkpoint weighs; 0 of the initial state."""
+        return len(self._snapshot(task, checkpoint)) if checkpoint else 0
 
     def restored_state(self, task: str, attempt: int) -> dict[str, Any]:
         """What an attempt began from."""

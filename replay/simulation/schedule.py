@@ -97,6 +97,13 @@ class Schedule:
         """How many strikes there are."""
         return sum(map(len, self.blows)) + len(self.kills_in) + len(self.aims) + len(self.suspicions)
 
+    @property
+    def strikes_hosts(self) -> bool:
+        """Whether a host may fail."""
+        return any(is_host(name) for blow in self.blows for name, _ in blow) or any(
+            aim.way in ("host", "standby") for aim in self.aims
+        )
+
     def smaller(self) -> Sequence[Schedule]:
         """Every schedule with one strike less."""
         found = [replace(self, kills_in=_without(self.kills_in, i)) for i in range(len(self.kills_in))]

@@ -17,6 +17,17 @@ class Site:
     local_copies: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Hosting:
+    """What checks have to know of a site and is in no recording. `state_bytes`: what each state is said to weigh."""
+
+    names: tuple[str, ...] = ()
+    slots: int | None = None
+    local_copies: bool = False
+    loses_hosts: bool = True
+    state_bytes: int | None = None
+
+
 def random_site(draw: Random, manifest: Manifest) -> Site:
     """Without bounds in some worlds, and so narrow in others that tasks have to wait for one another."""
     tasks = len(manifest.tasks)

@@ -54,6 +54,9 @@ def _faults_with_room(world: World, said: PoolExhausted | WrongSetting) -> tuple
     roomy = World(roomier(world.plan, said))
     try:
         return (*_faults(roomy), *untrue(world, said, roomy))
+    except (PoolExhausted, WrongSetting) as fault:
+        # Of another kind: where there was room for what was said first, what comes next is said next.
+        return _faults_with_room(roomy, fault) if type(fault) is not type(said) else (_told(fault),)
     except Exception as fault:  # the same edge
         return (_told(fault),)
 

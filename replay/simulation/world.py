@@ -21,6 +21,7 @@ from replay.simulation.plan import Plan, changes
 from replay.simulation.recording import Asked, Recording
 from replay.simulation.schedule import Marksman, Schedule, random_schedule
 from replay.simulation.settings import random_costs, random_protocol
+from replay.simulation.site import Hosting
 from replay.simulation.spilling import spilling
 from replay.simulation.surroundings import surrounded
 from replay.simulation.troubles import troubled
@@ -124,7 +125,19 @@ class World:
         self.members.append("job.json", self.manifest.to_bytes())
         externals = self.engine.externals
         asked = Asked(externals.calls, externals.writes)
-        return Recording(self.manifest, self.members.members, self.engine.totals.returned, asked)
+        return Recording(
+            self.manifest, self.members.members, self.engine.totals.returned, asked, self._hosting(self.engine)
+        )
+
+    def _hosting(self, engine: Engine) -> Hosting:
+        hosts, site = engine.failures.hosts, self.plan.site
+        return Hosting(
+            hosts.names,
+            site.slots,
+            local_copies=site.local_copies,
+            loses_hosts=self.schedule.strikes_hosts,
+            state_bytes=self.plan.costs.state_bytes,
+        )
 
     def _watch(self, attempt: Attempt, logs: Logs) -> None:
         """Whatever survives must not hold more of the failed task's log than the recovery was given."""

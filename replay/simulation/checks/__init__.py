@@ -8,11 +8,14 @@ from replay.jobs.churn import Churn
 from replay.jobs.pass_through import PassThrough
 from replay.jobs.registry import operator_name
 from replay.simulation.checks import (
+    answered,
     beyond,
     buffers,
     calls,
     coordinated,
+    fencing,
     gaps,
+    hosts,
     logs,
     optimistic,
     pessimistic,
@@ -74,6 +77,11 @@ def checks_of(recording: Recording) -> tuple[Check, ...]:
     return (*EXACT, *exactly_once)
 
 
+ALWAYS: tuple[Check, ...] = (*answered.CHECKS, *fencing.CHECKS, *hosts.CHECKS)
+"""Of failures and who answers them, under any settings."""
+
+
 def violations(recording: Recording) -> list[str]:
     """Everything that doesn't hold."""
-    return [f"{check.__name__}: {sentence}" for check in checks_of(recording) for sentence in check(recording)]
+    checks = (*checks_of(recording), *ALWAYS)
+    return [f"{check.__name__}: {sentence}" for check in checks for sentence in check(recording)]

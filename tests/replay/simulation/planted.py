@@ -16,10 +16,11 @@ from replay.runtime.attempts import output_thread
 from replay.runtime.attempts.attempt import Attempt
 from replay.runtime.attempts.output_thread import OutputThread
 from replay.runtime.body.task import TaskBody
+from replay.runtime.checkpoint_policy import CheckpointPolicy
 from replay.services.choices import Choices
 from replay.simulation.plan import Plan
 from replay.simulation.schedule import Aim, Schedule
-from tests.replay.simulation import planted_clonos, planted_outside
+from tests.replay.simulation import planted_clonos, planted_failing, planted_outside
 
 Plant = Callable[[], Any]
 
@@ -158,6 +159,18 @@ def _beats_slowly(plan: Plan) -> bool:
     return _shares(plan) and is_slow and plan.costs.metric_us > 1_000_000
 
 
+def _suspects(plan: Plan) -> bool:
+    return _shares(plan) and bool(plan.schedule.suspicions)
+
+
+def _suspects_who_stores(plan: Plan) -> bool:
+    return plan.protocol.in_storage and bool(plan.schedule.suspicions)
+
+
+def _checkpoints_often(plan: Plan) -> Plan:
+    return replace(plan, protocol=replace(plan.protocol, checkpoint_interval_ms=10), checkpoints=CheckpointPolicy(0))
+
+
 def _seeds(plan: Plan) -> bool:
     return _shares(plan) and any(one.services.get("random") == "seed" for one in plan.vertices)
 
@@ -277,6 +290,23 @@ OUTSIDE_PLANTS: tuple[Planted, ...] = (
     ),
 )
 """They show at the edge to the world outside, past the sharing depth, and in the results of jobs."""
+
+
+FAILING_PLANTS: tuple[Planted, ...] = (
+    Planted(planted_failing.takes_acknowledgements_of_the_fenced, None, _suspects, _checkpoints_often),
+    Planted(planted_failing.keeps_the_old_connection_beside_the_new_one, None, _suspects),
+    Planted(planted_failing.writes_down_what_zombies_log, None, _suspects_who_stores),
+    Planted(planted_failing.runs_on_after_its_end, None, _shares),
+    Planted(planted_failing.detects_a_failure_again, None, _shares),
+    Planted(planted_failing.forgets_a_failure_of_a_task_that_failed_before, None, _beats_slowly),
+    Planted(planted_failing.gives_up_too_early, None, _shares),
+    Planted(planted_failing.crowds_hosts, None, lambda plan: plan.site.slots is not None),
+    Planted(planted_failing.puts_standbys_anywhere, None, lambda plan: plan.protocol.standby > 0),
+    Planted(planted_failing.goes_back_to_where_it_failed, None, lambda plan: plan.protocol.standby == 0),
+    Planted(planted_failing.spares_a_task_of_a_failed_host, None, lambda plan: plan.schedule.strikes_hosts),
+    Planted(planted_failing.restores_what_was_uploaded_last, None, lambda plan: plan.checkpoints.incremental),
+)
+"""What goes wrong with failures, suspicions and hosts, and not with the protocol."""
 
 WIDE_PLANTS: tuple[Planted, ...] = (
     Planted(planted_clonos.reads_a_channel_as_a_signed_byte, "signed"),

@@ -18,7 +18,14 @@ from replay.simulation.workloads import PassingThrough
 from replay.simulation.world import random_plan
 from tests.replay.simulation import planted_clonos
 from tests.replay.simulation.clonos_faults import ROWS
-from tests.replay.simulation.planted import OUTSIDE_PLANTS, PLANTS, WIDE_PLANTS, Planted, sends_what_it_rebuilds
+from tests.replay.simulation.planted import (
+    FAILING_PLANTS,
+    OUTSIDE_PLANTS,
+    PLANTS,
+    WIDE_PLANTS,
+    Planted,
+    sends_what_it_rebuilds,
+)
 
 MOST_WORLDS = 2000
 
@@ -34,7 +41,7 @@ def first_caught(planted: Planted) -> Verdict:
     pytest.fail(f"{planted.plant.__name__} went unseen in {MOST_WORLDS} worlds")
 
 
-@pytest.mark.parametrize("planted", (*PLANTS, *OUTSIDE_PLANTS), ids=lambda one: one.plant.__name__)
+@pytest.mark.parametrize("planted", (*PLANTS, *OUTSIDE_PLANTS, *FAILING_PLANTS), ids=lambda one: one.plant.__name__)
 def test_a_planted_fault_is_caught(planted: Planted) -> None:
     caught = first_caught(planted)
     assert not trial_of(caught.world.plan).faults, f"{caught.world.reproduce_with} shows a fault without the plant too"

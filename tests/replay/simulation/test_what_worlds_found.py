@@ -13,11 +13,12 @@ from replay.log.codec import decode_all
 from replay.log.determinants import TimerTrigger
 from replay.model import Edge, Protocol
 from replay.recovery import Setting
+from replay.runtime.checkpoint_policy import CheckpointPolicy
 from replay.runtime.costs import Costs
 from replay.runtime.failing.doubts import CAUSE
 from replay.simulation.plan import Plan
 from replay.simulation.recording import Recording
-from replay.simulation.schedule import Aim, Schedule
+from replay.simulation.schedule import Aim, Schedule, Suspected
 from replay.simulation.settings import under
 from replay.simulation.site import Site
 from replay.simulation.trial import Verdict, trial_of
@@ -143,3 +144,13 @@ def test_who_begins_anew_shares_nothing_that_contradicts_its_attempt_before() ->
     assert "map-1.0" in began
     with forgets_that_it_began_anew():
         assert trial_of(plan).faults
+
+
+def test_under_gap_recovery_no_barrier_goes_to_a_fenced_task_that_waits_for_a_slot() -> None:
+    """It takes the barrier in vain, and its successor is never sent it again."""
+    schedule = Schedule(suspicions=(Suspected("sink.1", 15.0, 400.0),))
+    plan = plan_of("source>map-1 map-1>sink", schedule, sizes={"sink": 2})
+    plan = replace(plan, protocol=under("none", plan.protocol), site=Site(hosts=2, slots=2))
+    quick = replace(plan.costs, heartbeat_us=2_000, heartbeat_timeout_us=5_000)
+    for verdict in verdicts(replace(plan, costs=quick, checkpoints=CheckpointPolicy(back_off_intervals=0))):
+        assert b'"waited_us":' in events_of(verdict), f"seed {verdict.world.seed}"
