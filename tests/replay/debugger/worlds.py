@@ -9,6 +9,8 @@ from typing import Any
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.debugger.ports import StepRow
+from replay.errors import PoolExhausted, WrongSetting
+from replay.simulation.refusals import roomier
 from replay.simulation.world import World
 
 
@@ -33,7 +35,11 @@ def recorded(world: World) -> MemoryMembers:
 def world_of(seed: int) -> tuple[World, MemoryMembers]:
     """The random world of a seed, with its recording."""
     world = World.random(seed)
-    return world, recorded(world)
+    try:
+        return world, recorded(world)
+    except (PoolExhausted, WrongSetting) as fault:  # what it lacks is room: how it would have gone on is looked at
+        world = World(roomier(world.plan, fault))
+        return world, recorded(world)
 
 
 def bundle_of(members: MemoryMembers) -> Bundle:

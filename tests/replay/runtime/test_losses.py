@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import cache
 from random import Random
 from typing import Any
@@ -92,8 +93,11 @@ def test_what_is_above_the_loss_counts_each_record_once(seed: int) -> None:
     assert counted == len(read(files))
 
 
-def test_the_debugger_says_what_it_cannot_say() -> None:
-    files = next(files for seed in SEEDS if events_of(files := random_run(seed)[1], "escalated"))
-    outcome = replay(bundle_of(MemoryMembers(files)), failure=0)
-    assert outcome.verdict == "unknown"
-    assert "went on past choices that were lost" in outcome.sentence
+def test_recoveries_past_lost_choices_replay_as_they_were() -> None:
+    escalated = [files for seed in SEEDS if events_of(files := random_run(seed)[1], "escalated")]
+    verdicts = Counter(
+        replay(bundle_of(MemoryMembers(files)), failure=one["failure"]).verdict
+        for files in escalated
+        for one in events_of(files, "task-failed")
+    )
+    assert verdicts["identical"] and not verdicts["diverged"], verdicts
