@@ -159,6 +159,7 @@ class Checkpoints:
             n = attempt.event("checkpoint-acknowledged", re=self._event_of(checkpoint), **fields)
             self.engine.call(lambda: self._acknowledged(attempt, checkpoint, data, size, n))
 
+        self.engine.moment("upload-began", task=attempt.task)
         self.engine.scheduler.after(self.engine.costs.upload_us(size), uploaded)
 
     def _event_of(self, checkpoint: int) -> int | None:

@@ -187,6 +187,11 @@ class Engine:
             self.on_event(kind, fields)
         return n
 
+    def moment(self, kind: str, **fields: Any) -> None:
+        """Something begins that no event tells of: for whoever follows the run, not for its recording."""
+        if self.on_event is not None:
+            self.on_event(kind, fields)
+
     def new_operator(self, task: TaskId) -> Operator:
         """A new operator instance for a task."""
         return self.run_of.operator(self.graph.vertex_of(task))

@@ -9,7 +9,10 @@ from replay.simulation.plan import Plan
 from replay.simulation.schedule import MOMENTS, VICTIMS, Aim, Schedule, Suspected
 from replay.simulation.site import host_names
 
-_WAYS = ("host", "host", "standby", "suspect", "suspect")
+_WAYS = ("kill", "kill", "host", "host", "standby", "suspect", "suspect")
+_UNRECORDED = ("upload-began", "flush-began", "suspected")
+_OFTEN = ("task-rescheduled", "standby-activated", "attempt-started", "epoch-precommitted", "epoch-committed")
+"""Uploads, deployments and commits, among all that is recorded."""
 
 
 def troubled(draw: Random, schedule: Schedule, plan: Plan, duration_ms: float) -> Schedule:
@@ -45,4 +48,11 @@ def troubled(draw: Random, schedule: Schedule, plan: Plan, duration_ms: float) -
 def _aim(draw: Random) -> Aim:
     nth = draw.choice((0, 0, 1, draw.randrange(8)))
     delay_us = draw.choice((0, 0, draw.randrange(2_000), draw.randrange(40_000)))
-    return Aim(draw.choice(MOMENTS), nth, draw.choice(VICTIMS), delay_us, draw.randrange(16), draw.choice(_WAYS))
+    return Aim(
+        draw.choice(MOMENTS + _OFTEN + 3 * _UNRECORDED),
+        nth,
+        draw.choice(VICTIMS),
+        delay_us,
+        draw.randrange(16),
+        draw.choice(_WAYS),
+    )

@@ -162,6 +162,7 @@ class Failures:
         attempt.fenced = True
         self.fenced.append(attempt)
         self.engine.scheduler.at(until_us + self.engine.costs.rpc_us, lambda: self._end_fenced(attempt))
+        self.engine.moment("suspected", task=attempt.task)
         self.detection.heard(failure.number, "heartbeat", failure.event)
 
     def _end_fenced(self, attempt: Attempt) -> None:

@@ -90,6 +90,7 @@ class IdempotentSink(Sink):
         left = len(following.writes) - following.flushed
         count = min(left, 1 + int(engine.scheduler.random.random() * engine.costs.batch_records))
         self._flushing = True
+        engine.moment("flush-began", task=self.attempt.task)
         engine.scheduler.after(count * engine.costs.flush_write_us, lambda: self._flush(following, count))
 
     def _flush(self, log: WriteAheadLog, count: int) -> None:
