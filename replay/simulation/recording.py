@@ -231,11 +231,11 @@ class Recording:
         return dict(sorted(found.items()))
 
     @cached_property
-    def source_keys(self) -> dict[str, list[str]]:
+    def source_keys(self) -> dict[str, dict[int, str]]:
         """The keys of each source task's records, by offset."""
-        found: dict[str, list[str]] = {task: [] for task in self.sources}
-        for (task, _), record in self.source_records.items():
-            found[task].append(record[0])
+        found: dict[str, dict[int, str]] = {task: {} for task in self.sources}
+        for (task, offset), record in self.source_records.items():
+            found[task][offset] = record[0]
         return found
 
     def source_offsets(self, task: str, attempt: int) -> list[int]:
@@ -247,7 +247,8 @@ class Recording:
         seen: dict[str, Counter[str]] = {vertex.id: Counter() for vertex in self.manifest.vertices}
         for task in self.sources:
             offset = self.state(task, checkpoint)["source"]["offset"]
-            seen[self.graph.task(task).vertex].update(self.source_keys[task][:offset])
+            keys = self.source_keys[task]
+            seen[self.graph.task(task).vertex].update(keys[one] for one in keys if one < offset)
         for vertex in self._vertices_in_order:
             for edge in self.manifest.edges:
                 if edge.target == vertex:

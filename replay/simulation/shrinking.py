@@ -10,6 +10,7 @@ from replay.runtime.attempts.memory import Memory
 from replay.runtime.checkpoint_policy import CheckpointPolicy
 from replay.runtime.costs import Costs
 from replay.simulation.plan import Plan
+from replay.simulation.settings import under
 from replay.simulation.site import Site
 
 _CALM = Protocol("clonos", standby=1, buffer_bytes=1000)
@@ -51,7 +52,9 @@ def _calmer_settings(plan: Plan) -> Iterator[Plan]:
     for one in fields(Protocol):
         calm = getattr(_CALM, one.name)
         if one.name not in ("name", "checkpoint_interval_ms") and getattr(plan.protocol, one.name) != calm:
-            yield replace(plan, protocol=replace(plan.protocol, **{one.name: calm}))
+            calmer = under(plan.protocol.name, replace(plan.protocol, **{one.name: calm}))
+            if calmer != plan.protocol:
+                yield replace(plan, protocol=calmer)
 
 
 def _usual_surroundings(plan: Plan) -> Iterator[Plan]:

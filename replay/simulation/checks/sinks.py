@@ -45,7 +45,7 @@ def expected(recording: Recording) -> Counter[str]:
         {
             str([task, offset]): ways[vertex]
             for task, keys in recording.source_keys.items()
-            for offset in range(len(keys))
+            for offset in keys
             if ways[vertex := recording.graph.task(task).vertex]
         }
     )

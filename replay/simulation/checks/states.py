@@ -41,8 +41,16 @@ def the_last_checkpoint_covers_the_sources(recording: Recording) -> Iterator[str
         return
     for task in recording.sources:
         offset = recording.state(task, recording.completed[-1])["source"]["offset"]
-        if offset != len(recording.source_keys[task]):
-            yield f"the last checkpoint of {task} stands at {offset} of {len(recording.source_keys[task])} records"
+        read = max(recording.source_keys[task], default=-1) + 1
+        if offset != read:
+            yield f"the last checkpoint of {task} stands at {offset} of {read} records"
+
+
+def sources_leave_nothing_out(recording: Recording) -> Iterator[str]:
+    """Each record of a partition is read, by whichever attempt."""
+    for task, keys in recording.source_keys.items():
+        if list(keys) != list(range(len(keys))):
+            yield f"{task} read the records {list(keys)}"
 
 
 def states_count_each_record(recording: Recording) -> Iterator[str]:
@@ -55,7 +63,7 @@ def states_count_each_record(recording: Recording) -> Iterator[str]:
             yield f"{vertex.id} counted {counted} records of {total}"
 
 
-EXACT = (the_last_checkpoint_covers_the_sources,)
+EXACT = (the_last_checkpoint_covers_the_sources, sources_leave_nothing_out)
 """Of any job."""
 
 SHAPED = (*EXACT, states_count_each_record_once)
