@@ -154,6 +154,7 @@ TRANSACTIONS = {
     "sinks that have none": (do("json", "job.json", within("protocol", "sink", value="plain")), "has no transactions"),
 }
 WRITE_AHEAD = {
+    "writes of another epoch": (lambda b: b.first(SINK).rename(b.first(SINK).with_name("77.ndjson")), "was sealed"),
     "a write without identity": (do("line", SINK, without("id")), "of a idempotent sink"),
     "an identity of another": (do("line", SINK, setting(id="sink.1/0/1")), "two writes have the id"),
     "a flush that is not whole": (do("event", "epoch-committed", setting(records=1)), "were sealed"),

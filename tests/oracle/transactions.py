@@ -62,11 +62,15 @@ def _check_lines(recording, events):
 def _check_identities(recording, events):
     """One identity is one write; a log that is flushed to its end has given all of its writes."""
     written, given = {}, defaultdict(set)
+    sealed = {(one["task"], one["epoch"]) for one in events if one["type"] == "epoch-precommitted"}
     for task, attempt in recording.each_attempt():
         for epoch, line in recording.lines_by_epoch(task, attempt, "sink"):
             if written.setdefault(line["id"], (line["record"], line["source"])) != (line["record"], line["source"]):
                 yield f"two writes have the id {line['id']}"
             given[task, epoch].add(line["id"])
+        for epoch in {epoch for epoch, _ in recording.lines_by_epoch(task, attempt, "sink")}:
+            if (task, epoch) not in sealed:
+                yield f"tasks/{task}/{attempt}/sink/{epoch}: no log of that epoch was sealed"
     for event in events:
         if event["type"] == "epoch-committed" and len(given[event["task"], event["epoch"]]) != event["records"]:
             count = len(given[event["task"], event["epoch"]])
