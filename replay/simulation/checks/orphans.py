@@ -75,9 +75,21 @@ class Orphans:
 
     def _found(self, decision: Decision) -> set[str]:
         failed = decision.failure["task"]
-        decision.kept = self.held(failed, decision.n, decision.completed, decision.t_us)
+        decision.kept = self._kept(decision, failed, decision.failure["attempt"])
         tasks = (task.id for task in self.recording.manifest.tasks if task.id != failed)
         return {task for task in tasks if self._is_orphan(decision, task)}
+
+    def _kept(self, decision: Decision, task: str, attempt: int) -> Extents:
+        """What the failed task's next attempt is given; one that was suspected may have run on as an orphan."""
+        held = self.held(task, decision.n, decision.completed, decision.t_us)
+        before = [one for one in self.decisions if one.n < decision.n]
+        takes = self._stable(task, attempt, decision, held)
+        lost = [take for take in takes if any(one.is_lost(take) for one in before)]
+        if not lost:
+            return held
+        kept = {place: int(min(upto, *(one.allows(*place) for one in lost), upto)) for place, upto in held.items()}
+        self._cuts[task].append(Known(decision.n, attempt, kept))
+        return kept
 
     def _is_orphan(self, decision: Decision, task: str) -> bool:
         """Whether it runs, or has been told which log to follow, and that follows from what was lost."""
