@@ -199,9 +199,9 @@ class _OutputCheck:
 
     def _is_void(self, epoch: int, t_us: int) -> bool:
         """Whether past lost choices nothing of that epoch's log is shared any more."""
-        if self.source.manifest.protocol.on_lost != "continue" or not self.story.escalations:
+        if self.source.manifest.protocol.on_lost != "continue" or not self.story.losses:
             return False
-        before = self.story.void_before(self.source.graph.all_upstream(self.task), t_us)
+        before = self.story.void_before(self.task, self.source.graph.all_upstream(self.task), t_us)
         return before is None or epoch < before
 
     def _check_nothing_unknown_sent(self, seqs: set[int]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol
 
+from replay.bundle.members import member_name
 from replay.debugger.inputs import ChannelTakes, Taken
 from replay.debugger.logs import Built, Logs, Reappended, built_buffers
 from replay.debugger.members import damaged
@@ -69,6 +70,11 @@ class Plan:
     beyond: str = ""
     begin_anew: Collection[tuple[str, int]] = ()
 
+    @property
+    def is_own_log(self) -> bool:
+        """Whether the log of the attempt itself is followed, all along or in the end."""
+        return self.recovered is not None or len(self.take_from) == 1
+
     def where_at(self, thread: Thread, epoch: int, offset: int) -> str:
         """Whose log is followed there."""
         if self.recovered is None or offset < len(self.recovered.get(thread, {}).get(epoch, b"")):
@@ -86,7 +92,14 @@ class Execution:
         self.shape = source.graph.task(plan.task)
         self.log = Reappended(plan.task, plan.logs, plan.where_at)
         self.inputs = [
-            ChannelTakes(source, plan.task, i, plan.take_from, _number(plan.state, "inputs", channel))
+            ChannelTakes(
+                source,
+                plan.task,
+                i,
+                plan.take_from,
+                _number(plan.state, "inputs", channel),
+                in_time=bool(plan.begin_anew),
+            )
             for i, channel in enumerate(self.shape.inputs)
         ]
         self.pending: list[deque[Built]] = [
@@ -366,6 +379,7 @@ class Execution:
         except (DivergenceFound, Missing, InvariantError):
             raise
         except Divergence as found:
+            self._check_log_is_there(found)
             raise self._log_differs(found) from None
         except CorruptMember as fault:
             raise self._bad_buffer(fault) from None
@@ -379,6 +393,18 @@ class Execution:
                 asked="the record to be processed, as in the first execution",
                 logged=f"{type(fault).__name__}: {fault}",
             ) from fault
+
+    def _check_log_is_there(self, found: Divergence) -> None:
+        """A log that a recording has no member of may be gone as well as empty: it contradicts nothing."""
+        plan = self.plan
+        returned = plan.recovered is not None and plan.where_at(found.thread, found.epoch, found.offset) == plan.where
+        if plan.is_own_log and not returned and found.epoch not in plan.logs.get(found.thread, {}):
+            member = member_name(plan.task, plan.take_from[0], found.thread, found.epoch)
+            raise Missing(
+                f"The recording lacks {member}, though at record {self.body.record_count} of epoch {self.body.epoch} "
+                f"the replay of {plan.task} asks for {found.asked}. So it can't be said whether it is identical.",
+                member=member,
+            )
 
     def _log_differs(self, found: Divergence) -> DivergenceFound:
         return DivergenceFound(

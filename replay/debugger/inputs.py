@@ -69,8 +69,21 @@ class Payloads:
 class ChannelTakes:
     """The takes of one input: an attempt's own, then what earlier attempts had taken beyond them."""
 
-    def __init__(self, source: RecordingSource, task: TaskId, i: int, attempts: Iterable[int], first_seq: int = 0):
-        """`first_seq`: where the restored snapshot left off; what is before it is in the state already."""
+    def __init__(
+        self,
+        source: RecordingSource,
+        task: TaskId,
+        i: int,
+        attempts: Iterable[int],
+        first_seq: int = 0,
+        *,
+        in_time: bool = False,
+    ):
+        """`first_seq`: where the restored snapshot left off; what is before it is in the state already.
+
+        `in_time`: some sender began anew at an epoch that its receiver had left, so that epochs tell no order.
+        """
+        self._in_time = in_time
         channel = source.graph.channel(source.graph.task(task).inputs[i])
         self.channel = channel
         self._takes = self._follow(source, task, i, tuple(attempts), Payloads(source, channel))
@@ -93,13 +106,19 @@ class ChannelTakes:
     ) -> Iterator[Taken]:
         beyond = upto = self._first_seq - 1
         for attempt in attempts:
-            for path, offset, receipt in placed_receipts(source, task, attempt, i):
+            for path, offset, receipt in self._receipts(source, task, attempt, i):
                 # An attempt itself takes what it took: past lost choices that may be numbers that it had before.
                 if not receipt.taken or (receipt.seq <= beyond and attempt != attempts[0]):
                     continue
                 upto = max(upto, receipt.seq)
                 yield Taken(i, attempt, path, offset, receipt, self._payload(path, offset, receipt, payloads))
             beyond = upto
+
+    def _receipts(
+        self, source: RecordingSource, task: TaskId, attempt: int, i: int
+    ) -> Iterable[tuple[str, int, ReceiptFrame]]:
+        found = placed_receipts(source, task, attempt, i)
+        return sorted(found, key=lambda one: one[2].taken_us) if self._in_time else found
 
     def _payload(self, path: str, offset: int, receipt: ReceiptFrame, payloads: Payloads) -> Placed:
         sender = self.channel.source

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from replay.bundle.members import member_name
+from replay.debugger.lacking_outside import left_outside_gone, writes_gone
 from replay.debugger.members import placed_buffers, placed_receipts, placed_sendings
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
-from replay.errors import CorruptMember
+from replay.errors import CorruptMember, ReplayError
 from replay.log.codec import decode_all
 from replay.log.deltas import decode_extents
 from replay.log.determinants import Order
@@ -35,10 +36,11 @@ class Lack:
 def first_lack(source: RecordingSource) -> Lack | None:
     """The first one from the sources down, if anything is gone."""
     logs = any(name.endswith(".det") for name in source.members.names("tasks/"))
+    begins = _beginnings(source)
     for task in source.graph.order:
         for attempt in source.attempts(task):
             try:
-                lack = next(_Attempt(source, task, attempt, logs).lacks(), None)
+                lack = next(_Attempt(source, task, attempt, logs, begins.get((task, attempt))).lacks(), None)
             except (DivergenceFound, CorruptMember):
                 continue  # damaged, and not gone
             if lack is not None:
@@ -46,20 +48,39 @@ def first_lack(source: RecordingSource) -> Lack | None:
     return None
 
 
+def _beginnings(source: RecordingSource) -> dict[tuple[str, int], int]:
+    """By attempt; after a gap a task begins again with whatever comes next, so that nothing is known there."""
+    found: dict[tuple[str, int], int] = {}
+    if source.manifest.protocol.name == "none":
+        return found
+    try:
+        for event in source.events():
+            checkpoint, attempt = event.get("checkpoint"), event.get("attempt")
+            if event.get("type") == "attempt-started" and isinstance(checkpoint, int) and isinstance(attempt, int):
+                found[str(event.get("task")), attempt] = checkpoint
+    except ReplayError:
+        return found  # up to where they can be read
+    return found
+
+
 @dataclass(slots=True)
 class _Attempt:
-    """One attempt's folder. `logs`: the recording has determinants at all."""
+    """One attempt's folder. `logs`: the recording has determinants at all. `begins`: the epoch of the checkpoint that
+    it restored; None where it is not known, or where a task need not be given what came since."""
 
     source: RecordingSource
     task: TaskId
     attempt: int
     logs: bool
+    begins: int | None = None
     record_epochs: set[int] = field(default_factory=set)
+    barriers: set[int] = field(default_factory=set)
 
     def lacks(self) -> Iterator[Lack]:
         for k in range(len(self.source.graph.task(self.task).outputs)):
             yield from self._of_output(k)
         yield from self._of_main()
+        yield from self._of_outside()
         if self.source.graph.task(self.task).inputs:
             yield from self._of_inputs()
         else:
@@ -96,6 +117,8 @@ class _Attempt:
         for placed in placed_buffers(self.source, self.task, self.attempt, k):
             if not placed.frame.is_event and not placed.frame.payload.startswith(b'{"'):
                 self.record_epochs.add(placed.frame.epoch)
+            elif placed.frame.is_event and placed.frame.payload.startswith(b'{"barrier"'):
+                self.barriers.add(placed.frame.epoch)
 
     # --- what it chose ---
 
@@ -107,6 +130,8 @@ class _Attempt:
         # Only epochs that other members are of: any other number is that of a flipped bit.
         known = {epoch for one in threads for epoch in self.source.epochs(self.task, self.attempt, one)}
         known |= self.record_epochs
+        folders = ("sink", *(f"received-{i}" for i in range(len(self.source.graph.task(self.task).inputs))))
+        known |= {epoch for one in folders for epoch in self.source.epochs(self.task, self.attempt, one)}
         for epoch, offset in self._places():
             if offset > 0 and self._size(MAIN, epoch) is None and epoch in known:
                 yield self._lack(MAIN, epoch, "buffers were cut or taken in that epoch of its main log")
@@ -132,23 +157,49 @@ class _Attempt:
                 if receipt.taken:
                     yield receipt.epoch, receipt.offset
 
+    def _of_outside(self) -> Iterator[Lack]:
+        for gone in (writes_gone, left_outside_gone):
+            for member, shown_by in gone(self.source, self.task, self.attempt):
+                yield Lack(member, shown_by)
+
     # --- what it read ---
 
     def _of_source(self) -> Iterator[Lack]:
+        for epoch in sorted(self.barriers if self.logs else ()):
+            if self._size(MAIN, epoch) is None:
+                yield self._lack(MAIN, epoch, "it sent the barrier that ends that epoch, and when is a choice")
         for epoch in sorted(self.record_epochs):
             if self._size("source", epoch) is None:
                 yield self._lack("source", epoch, "its records of that epoch were sent on")
 
     def _of_inputs(self) -> Iterator[Lack]:
         for i, channel in enumerate(self.source.graph.task(self.task).inputs):
-            there = self.source.epochs(self.task, self.attempt, f"received-{i}")
-            for epoch in self._epochs_left():
+            there = tuple(self.source.epochs(self.task, self.attempt, f"received-{i}"))
+            for epoch in sorted({*self._epochs_left(), *self.barriers}):
                 if epoch not in there:
                     yield self._lack(f"received-{i}", epoch, f"it took the barrier of {channel} that ends that epoch")
+            if there and self.begins is not None and self.begins not in there and there[-1] > self.begins:
+                yield self._lack(
+                    f"received-{i}", self.begins, "it began with that epoch, and took buffers of later ones"
+                )
+            yield from self._of_gaps(i)
             last = self._last_epoch_with_takes(i)
             if last is not None and not any(epoch >= last for epoch in there):
                 yield self._lack(f"received-{i}", last, f"it took buffers of {channel} in that epoch")
             yield from self._of_sender(i)
+
+    def _of_gaps(self, i: int) -> Iterator[Lack]:
+        """Buffers are taken by their numbers: those of an epoch between are missed."""
+        there = set(self.source.epochs(self.task, self.attempt, f"received-{i}"))
+        before: tuple[int, int] | None = None
+        for path, _, receipt in placed_receipts(self.source, self.task, self.attempt, i):
+            if not receipt.taken or self.begins is None:
+                continue
+            epoch = int(path.rpartition("/")[2].removesuffix(".rcv"))
+            if before is not None and receipt.seq > before[1] + 1:
+                for gone in sorted(set(range(before[0] + 1, epoch)) - there):
+                    yield self._lack(f"received-{i}", gone, f"{path} goes on with buffer {receipt.seq}")
+            before = epoch, receipt.seq
 
     def _epochs_left(self) -> tuple[int, ...]:
         """The epochs that it went on from: every input brought the barrier that ends them."""

@@ -18,7 +18,8 @@ _LEFT_OUT = frozenset({"metric", "checkpoint-acknowledged", "checkpoint-notified
 class Story:
     """Read once. `of_attempt` holds what happened at an attempt, by (task, attempt).
 
-    `valid_from`: of each escalation the first checkpoint that was triggered after it, where one was.
+    `losses`: where choices were given up, and where an attempt began without determinants for that; `valid_from`: of
+    each the first checkpoint that was triggered after it, where one was.
     """
 
     failures: dict[int, Event] = field(default_factory=dict)
@@ -26,7 +27,7 @@ class Story:
     of_attempt: dict[tuple[str, int], list[Event]] = field(default_factory=dict)
     by_number: dict[int, Event] = field(default_factory=dict)
     rollbacks: list[Event] = field(default_factory=list)
-    escalations: list[Event] = field(default_factory=list)
+    losses: list[Event] = field(default_factory=list)
     valid_from: list[int] = field(default_factory=list)
     activations: dict[int, Event] = field(default_factory=dict)
     lives: dict[str, list[Life]] = field(default_factory=dict)
@@ -54,10 +55,10 @@ class Story:
         if isinstance(number, int):
             self.by_number[number] = event
         self.records_states = self.records_states or kind == "recovery-state"
-        if kind == "escalated":
-            self.escalations.append(event)
-        elif kind == "checkpoint-triggered" and len(self.valid_from) < len(self.escalations):
-            missing = len(self.escalations) - len(self.valid_from)
+        if kind == "escalated" or (kind == "attempt-started" and event.get("diverged") is True):
+            self.losses.append(event)
+        elif kind == "checkpoint-triggered" and len(self.valid_from) < len(self.losses):
+            missing = len(self.losses) - len(self.valid_from)
             self.valid_from += [event.get("checkpoint", 0)] * missing
         task, attempt = event.get("at", event.get("task")), event.get("attempt")
         if kind == "task-failed" and isinstance(event.get("failure"), int):
@@ -155,14 +156,15 @@ class Story:
         """Whether the attempt began with a global rollback."""
         return "rollback" in self.starts.get((task, attempt), {})
 
-    def void_before(self, above: Collection[str], t_us: int) -> int | None:
-        """Past the lost choices of one of these tasks: before which epoch a task below it shares no log at a time.
+    def void_before(self, task: str, above: Collection[str], t_us: int) -> int | None:
+        """Past lost choices of it or of one of the tasks above it: before which epoch a task's log is not shared.
 
         0 where nothing was lost by then; None: before any, as no checkpoint was triggered since.
         """
         found = 0
-        for number, event in enumerate(self.escalations):
-            if event.get("task") in above and event["t_us"] <= t_us:
+        for number, event in enumerate(self.losses):
+            begins_anew = event.get("task") == task and event.get("type") == "attempt-started"
+            if (begins_anew or event.get("task") in above) and event["t_us"] <= t_us:
                 if number >= len(self.valid_from):
                     return None
                 found = max(found, self.valid_from[number])

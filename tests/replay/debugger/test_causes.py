@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby
 
 import pytest
 
+from replay.bundle.frames import SendingFrame
 from replay.bundle.reader import Bundle
 from replay.debugger.replay import replay
 from replay.debugger.story import Story
@@ -42,15 +44,21 @@ class Recorded:
 
     def _carried(self, name: str) -> set[tuple[int, str, str]]:
         """(buffer, task, thread) of every delta that was sent on a channel."""
-        channel, bundle = self.bundle.graph.channel(name), self.bundle
-        layout = bundle.manifest.protocol.delta_layout
+        bundle = self.bundle
+        layout, sender = bundle.manifest.protocol.delta_layout, name.partition(">")[0]
         return {
             (frame.seq, extent.log.task, extent.log.thread)
-            for attempt in bundle.attempts(channel.source)
-            for frame in bundle.sendings(channel.source, attempt, channel.k)
+            for attempt in bundle.attempts(sender)
+            for frame in self._sendings(name, sender, attempt)
             if frame.delta
             for extent in decode_extents(frame.delta, bundle.ids, layout, path="", at=0)
         }
+
+    def _sendings(self, name: str, sender: str, attempt: int) -> Iterator[SendingFrame]:
+        """To the world outside too, which is no task."""
+        if name.endswith(">world"):
+            return self.bundle.world(sender, attempt)
+        return self.bundle.sendings(sender, attempt, self.bundle.graph.channel(name).k)
 
 
 def check_causes(bundle: Bundle, kept: Kept, where: str) -> Counter[str]:

@@ -11,6 +11,8 @@ from replay.debugger.lacking import first_lack
 from replay.debugger.replay import replay
 from replay.debugger.story import Story
 from replay.errors import ReplayError
+from replay.simulation.commands import random_options
+from replay.simulation.replays import recorded
 from tests.replay.debugger.recordings import one_failure
 from tests.replay.debugger.worlds import Kept, MemoryMembers, bundle_of, world_of
 
@@ -76,6 +78,47 @@ def test_any_one_member_that_is_gone_contradicts_nothing(seed: int) -> None:
             assert outcome.verdict in (whole, "unknown"), f"{name}: {outcome.sentence} {world.reproduce_with}"
             if outcome.verdict == "unknown" != whole:
                 assert "lacks" in outcome.sentence
+
+
+# Seeds that showed a divergence where something was only gone, and what it was.
+GONE_BEFORE = {
+    0: "what was left with a stable storage, or given to the outside, in an epoch between",
+    27: "the main log of a source, of which only its barriers tell",
+    62: "the first epoch of a sink's receipts and main log",
+    120: "the first main log of a sink",
+    148: "the receipts of an epoch in which nothing was written",
+    176: "all that a source read and logged before it sent anything",
+    192: "receipts between two of one sender",
+}
+
+
+@pytest.mark.parametrize("seed", sorted({*range(28), *GONE_BEFORE}))
+def test_whatever_is_gone_of_any_jobs_recording_contradicts_nothing(seed: int) -> None:
+    """Members, folders, and all of a kind: what is left never says that it contradicts itself."""
+    options = random_options(seed)
+    bundle = recorded(options)
+    draw = Random(f"gone {seed}")
+    names = [name for name in bundle.members.names("tasks/") if bundle.members.size(name)]
+    failure = draw.choice(sorted(Story.read(bundle.events()).failures))
+    whole = replay(bundle, failure=failure)
+    near = [name for name in names if name.startswith(f"tasks/{whole.task}/")] or names
+    for _ in range(8 if seed in GONE_BEFORE else 4):
+        gone = _gone(draw, names, draw.choice((near, near, names)))
+        left = MemoryMembers({name: bundle.members.read(name) for name in bundle.members.names() if name not in gone})
+        outcome = replay(bundle_of(left), failure=failure)
+        where = f"without {sorted(gone)}: {outcome.sentence} {options.command()}"
+        assert outcome.verdict in (whole.verdict, "unknown"), where
+
+
+def _gone(draw: Random, names: list[str], pool: list[str]) -> set[str]:
+    one = draw.choice(pool)
+    folder, task, suffix = one.rpartition("/")[0], one.split("/")[1], one.rpartition(".")[2]
+    which = draw.randrange(4)
+    if which == 0:
+        return {name for name in names if name.startswith(f"{folder}/")}
+    if which == 1:
+        return {name for name in names if name.startswith(f"tasks/{task}/") and name.endswith(suffix)}
+    return set(draw.sample(pool, min(len(pool), draw.choice((1, 1, 2, 3)))))
 
 
 def with_operator(name: str) -> MemoryMembers:

@@ -1,0 +1,67 @@
+"""Members that are gone of what an attempt gave to the world outside, as those that are left show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from replay.bundle.frames import read_sendings
+from replay.bundle.lines import read_lines
+from replay.bundle.members import member_name
+from replay.debugger.ports import RecordingSource
+from replay.log.deltas import DeltaExtent, decode_extents
+from replay.model import MAIN, LogId, TaskId
+
+
+def writes_gone(source: RecordingSource, task: TaskId, attempt: int) -> Iterator[tuple[str, str]]:
+    """(member, what shows it): writes are numbered, so that those of an epoch between are missed."""
+    expected, last = 0, None
+    for epoch in source.epochs(task, attempt, "sink"):
+        path = member_name(task, attempt, "sink", epoch)
+        with source.members.open(path) as stream:
+            for _, line in read_lines(stream, path):
+                number = line.get("n")
+                if not isinstance(number, int):
+                    continue
+                before = epoch - 1
+                if number > expected and before >= 0 and before != last:
+                    gone = member_name(task, attempt, "sink", before)
+                    yield gone, f"{path} goes on with write {number} where {expected} was next"
+                expected, last = number + 1, epoch
+
+
+def left_outside_gone(source: RecordingSource, task: TaskId, attempt: int) -> Iterator[tuple[str, str]]:
+    """The same of determinants that it left outside: a delta goes on from where those before it ended, be they of an
+    attempt before."""
+    known: dict[tuple[LogId, int], int] = {}
+    for before in sorted(one for one in source.attempts(task) if one < attempt):
+        for _, _, extent in _left_outside(source, task, before):
+            log = extent.log, extent.epoch
+            known[log] = max(known.get(log, 0), extent.offset + extent.length)
+    for path, epoch, extent in _left_outside(source, task, attempt):
+        log = extent.log, extent.epoch
+        if extent.offset > known.get(log, 0):
+            shows = f"{path} goes on at offset {extent.offset} of {extent.log}, epoch {extent.epoch}"
+            yield from ((gone, shows) for gone in _absent(source, task, attempt, extent.epoch, epoch))
+        known[log] = extent.offset + extent.length
+
+
+def _absent(source: RecordingSource, task: TaskId, attempt: int, since: int, epoch: int) -> Iterator[str]:
+    """The members that the beginning of a log may have been in: of epochs before, or of an attempt before."""
+    for one in sorted(one for one in source.attempts(task) if one <= attempt):
+        there = source.epochs(task, one, "world")
+        logged = source.epochs(task, one, MAIN)
+        between = range(since, epoch) if one == attempt else [each for each in logged if each >= since]
+        yield from (member_name(task, one, "world", each) for each in between if each not in there)
+
+
+def _left_outside(source: RecordingSource, task: TaskId, attempt: int) -> Iterator[tuple[str, int, DeltaExtent]]:
+    """(member, its epoch, what a delta in it carries)."""
+    layout = source.manifest.protocol.delta_layout
+    for epoch in source.epochs(task, attempt, "world"):
+        path = member_name(task, attempt, "world", epoch)
+        if path not in source.members:
+            continue
+        with source.members.open(path) as stream:
+            for _, frame in read_sendings(stream, path=path):
+                for extent in decode_extents(frame.delta, source.ids, layout) if frame.delta else ():
+                    yield path, epoch, extent
