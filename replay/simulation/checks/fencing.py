@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import partial
 
 from replay.bundle.frames import read_sendings
 from replay.causality.life import SUSPECTED
@@ -39,9 +38,10 @@ def nothing_is_done_after_the_end(recording: Recording) -> Iterator[str]:
 
 def whoever_knows_a_newer_attempt_takes_nothing_of_an_older_one(recording: Recording) -> Iterator[str]:
     """From its answer for the newer one on, or from its connection to it, whichever comes first."""
+    met = _sides(recording)
     for channel in recording.graph.channels:
         for attempt in range(recording.attempts(channel.target)):
-            known = _known(recording, channel, attempt)
+            known = _known(recording, channel, attempt, met.get(channel.id, []))
             since = [t_us for t_us, _ in known]
             for one in recording.receipts(channel.target, attempt, channel.i):
                 before = bisect_left(since, one.received_us)
@@ -52,15 +52,25 @@ def whoever_knows_a_newer_attempt_takes_nothing_of_an_older_one(recording: Recor
                     )
 
 
-def _known(recording: Recording, channel: Channel, attempt: int) -> Known:
+def _known(recording: Recording, channel: Channel, attempt: int, met: list[tuple[int, int]]) -> Known:
     starts = [one["n"] for one in recording.starts[channel.source]]
-    newest = partial(bisect_left, starts)
     found: Known = []
     for one in recording.events_at(channel.target, attempt):
-        tells = one["type"] == "determinants-returned" and one["of"] == channel.source
-        meets = one["type"] == "channel-reconnected" and (one["channel"], one["side"]) == (channel.id, "input")
-        if tells or meets:
-            found.append((one["t_us"], newest(one["n"]) - 1))
+        if one["type"] == "determinants-returned" and one["of"] == channel.source:
+            found.append((one["t_us"], bisect_left(starts, one["n"]) - 1))
+        elif one["type"] == "channel-reconnected" and (one["channel"], one["side"]) == (channel.id, "input"):
+            # The receiver is told later than the sender, perhaps when a newer one is there already.
+            before = bisect_left(met, (one["n"], 0))
+            found.append((one["t_us"], met[before - 1][1] if before else 0))
+    return found
+
+
+def _sides(recording: Recording) -> dict[str, list[tuple[int, int]]]:
+    """By channel, when an attempt of its sender was connected: event and attempt."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for one in recording.events:
+        if one["type"] == "channel-reconnected" and one["side"] == "output":
+            found.setdefault(one["channel"], []).append((one["n"], one["attempt"]))
     return found
 
 

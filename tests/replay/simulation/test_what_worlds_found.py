@@ -154,3 +154,14 @@ def test_under_gap_recovery_no_barrier_goes_to_a_fenced_task_that_waits_for_a_sl
     quick = replace(plan.costs, heartbeat_us=2_000, heartbeat_timeout_us=5_000)
     for verdict in verdicts(replace(plan, costs=quick, checkpoints=CheckpointPolicy(back_off_intervals=0))):
         assert b'"waited_us":' in events_of(verdict), f"seed {verdict.world.seed}"
+
+
+def test_under_gap_recovery_a_flush_that_begins_again_counts_once() -> None:
+    plan = plan_of("source>map-1 map-1>sink", Schedule(aims=(Aim("flush-began", 3, "self", 400),)), sink="idempotent")
+    plan = replace(plan, protocol=under("none", plan.protocol), costs=replace(plan.costs, flush_write_us=300))
+    repeated = 0
+    for verdict in verdicts(plan):
+        recording = Recording(verdict.world.manifest, verdict.world.members.members, ())
+        ids = [line["id"] for attempt in range(2) for _, line in recording.sink_lines("sink.0", attempt)]
+        repeated += len(ids) - len(set(ids))
+    assert repeated, "no flush was interrupted"
