@@ -28,8 +28,8 @@ def moment_ms(seed: int, from_s: float = 12.0, interval_s: float = 5.0) -> float
 def figure_49(seeds: int) -> dict[str, Any]:
     """State of 10 MiB. How long the input goes on is enough for all to catch up."""
     lasts_s = {
-        ("clonos", 50): 30, ("clonos", 75): 45, ("clonos", 90): 120,
-        ("coordinated", 50): 45, ("coordinated", 75): 75, ("coordinated", 90): 170,
+        ("clonos", 50): 30, ("clonos", 75): 45, ("clonos", 90): 85,
+        ("coordinated", 50): 45, ("coordinated", 75): 75, ("coordinated", 90): 150,
     }  # fmt: skip
     return {
         f"{name} at {load} %": _recovery(
