@@ -11,7 +11,6 @@ from tests.replay.debugger.worlds import Kept, bundle_of, world_of
 WORLDS = range(100, 310)
 FOUND_LATER = {
     20038: "an attempt that began with a rollback lost a channel, and asked for its buffers as one that runs",
-    20351: "an answer was voided, as whoever gave it failed before the last one was there",
     116: "what begins anew past lost choices shares nothing of the epochs that it contradicts",
     182: "the first bytes of a log came in the very microsecond of the answer that there are none",
     192: "a sender began anew at an epoch that its receiver had left, so that receipts are filed before their time",
