@@ -17,7 +17,8 @@ def horizon_us(engine: Engine) -> int:
     last_us = max(last_us, int(engine.failures.last_ms * 1000))
     records_us = _MANY * costs.record_us * sum(one.records for one in partitions)
     failures = len(engine.failures.all) + 1
-    return int(4 * (last_us + _bytes_us(engine)) + records_us + failures * _MANY * _round_us(engine) + 60_000_000)
+    behind_us = last_us + _bytes_us(engine) + engine.totals.logs.stalled_us
+    return int(4 * behind_us + records_us + failures * _MANY * _round_us(engine) + 60_000_000)
 
 
 def _round_us(engine: Engine) -> float:

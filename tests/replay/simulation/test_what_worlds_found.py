@@ -13,6 +13,7 @@ from replay.log.codec import decode_all
 from replay.log.determinants import TimerTrigger
 from replay.model import Edge, Protocol
 from replay.recovery import Setting
+from replay.runtime.attempts.memory import Memory
 from replay.runtime.checkpoint_policy import CheckpointPolicy
 from replay.runtime.costs import Costs
 from replay.runtime.failing.doubts import CAUSE
@@ -165,3 +166,12 @@ def test_under_gap_recovery_a_flush_that_begins_again_counts_once() -> None:
         ids = [line["id"] for attempt in range(2) for _, line in recording.sink_lines("sink.0", attempt)]
         repeated += len(ids) - len(set(ids))
     assert repeated, "no flush was interrupted"
+
+
+def test_a_job_that_waits_for_room_before_each_buffer_is_slow_and_not_stalled() -> None:
+    """One buffer is kept in memory, and written once a second: each task sends one a second."""
+    plan = plan_of("source>map-1 map-1>sink", Schedule(), spill="availability", buffer_bytes=24)
+    plan = replace(plan, memory=Memory(in_flight_buffers=1, spill_interval_us=1_000_000))
+    for verdict in verdicts(plan):
+        world = verdict.world
+        assert world.engine is not None and world.engine.scheduler.now_us > 120_000_000
