@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from replay.debugger.answers import Answers, disagreeing
+from replay.debugger.members import placed_receipts
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.scene import Scene
 from replay.debugger.steps import StepWriter
@@ -84,7 +85,7 @@ class Walk:
         self._records_effects = bool(kinds & set(_RECORDED_EFFECTS))
         self._records_states = "recovery-state" in kinds
         diverged = self.story.recovers_without_determinants(task, self.scene.attempt)
-        setting = Setting.of(self.graph, task, self._holdings, self._was_informed, diverged=diverged)
+        setting = Setting.of(self.graph, task, self._holdings, self._was_informed, self._was_touched, diverged=diverged)
         self.manager = RecoveryManager(setting, observer=self)
 
     # --- driving ---
@@ -365,6 +366,16 @@ class Walk:
             if event.get("channel") == asked.get("channel"):
                 return re is None  # numbered, it is the answer of a relay that was open already
         return True
+
+    def _was_touched(self, channel: ChannelId) -> bool:
+        """Whether something had arrived on that input; in the same microsecond, what was answered tells."""
+        i, task, attempt = self.graph.channel(channel).i, self.scene.task, self.scene.attempt
+        arrivals = (receipt.received_us for _, _, receipt in placed_receipts(self.answers.source, task, attempt, i))
+        first_us = min(arrivals, default=None)
+        if first_us is None or first_us != self.event_us:
+            return first_us is not None and first_us < self.event_us
+        answers = (one for one in self._events if one.get("type") == "determinants-returned")
+        return next((one.get("result") for one in answers if one.get("channel") == channel), None) == "beyond-depth"
 
 
 def _fields_of(event: Event) -> dict[str, Any]:

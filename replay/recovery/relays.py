@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from replay.errors import UnexpectedEvent
 from replay.model import ChannelId, TaskId
-from replay.recovery.answers import Answer, Answers
+from replay.recovery.answers import Answer, Answers, Result
 from replay.recovery.effects import AnswerDeterminants, RequestDeterminants
 from replay.recovery.events import DeterminantsRequested, DeterminantsReturned
 from replay.recovery.setting import Setting
@@ -30,10 +30,19 @@ class Relay:
         return RequestDeterminants(channel, self.of, self.epoch)
 
     def answer(self, setting: Setting) -> tuple[AnswerDeterminants, ...]:
-        """To everyone who asked: what all answered, and this task's own copy as it is now."""
+        """To everyone who asked: what all answered, and this task's own copy as it is now.
+
+        What has come on an input since the attempt began is kept, and binds whoever it follows from: where logs stop
+        short of that, the task itself is one that may depend on what was lost.
+        """
         answer = self.answers.relayed(setting.holdings(self.of, self.epoch))
+
+        def result(channel: ChannelId) -> Result:
+            binds = not setting.within_depth(self.of, channel) and setting.touched(channel)
+            return "beyond-depth" if binds else answer.result
+
         askers = (channel for channel in setting.inputs if channel in self.askers)
-        return tuple(AnswerDeterminants(channel, self.of, answer.result, answer.logs) for channel in askers)
+        return tuple(AnswerDeterminants(channel, self.of, result(channel), answer.logs) for channel in askers)
 
 
 @dataclass(frozen=True, slots=True)

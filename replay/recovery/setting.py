@@ -14,6 +14,9 @@ Holdings = Callable[[TaskId, int], Logs]
 Informed = Callable[[TaskId, int], bool]
 """Whether the task holds all of another task's logs, from an epoch on, that the tasks below may have through it."""
 
+Touched = Callable[[ChannelId], bool]
+"""Whether a buffer has come on that input since the attempt began."""
+
 Distance = Callable[[ChannelId, TaskId], int]
 """The hops of the longest way from a task upstream to this one, coming in on that input."""
 
@@ -33,6 +36,11 @@ def always_informed(of: TaskId, epoch: int) -> bool:
     return True
 
 
+def never_touched(channel: ChannelId) -> bool:
+    """An attempt to which nothing has come yet."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What doesn't change during an attempt. `diverged`: it recovers without determinants, as at sharing depth 0."""
@@ -48,6 +56,7 @@ class Setting:
     distance: Distance = always_near
     holdings: Holdings = nothing_held
     informed: Informed = always_informed
+    touched: Touched = never_touched
 
     @classmethod
     def of(
@@ -56,6 +65,7 @@ class Setting:
         task: TaskId,
         holdings: Holdings = nothing_held,
         informed: Informed = always_informed,
+        touched: Touched = never_touched,
         *,
         diverged: bool = False,
     ) -> Setting:
@@ -80,6 +90,7 @@ class Setting:
             distance=distance,
             holdings=holdings,
             informed=informed,
+            touched=touched,
         )
 
     @property

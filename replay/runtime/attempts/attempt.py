@@ -79,7 +79,9 @@ class Attempt:
         self.recorder = engine.recorder.attempt(task, number)
         memory = engine.run_of.memory
         self.diverged = not running and engine.losses.diverges(task, checkpoint)
-        setting = Setting.of(engine.graph, task, self._holdings, lambda *_: self.informed, diverged=self.diverged)
+        setting = Setting.of(
+            engine.graph, task, self._holdings, lambda *_: self.informed, self._touched, diverged=self.diverged
+        )
         self.causal = CausalLog(
             task,
             engine.graph,
@@ -138,6 +140,9 @@ class Attempt:
     def _holdings(self, of: TaskId, epoch: int) -> Logs:
         copies = self.causal.held(of, epoch)
         return Logs.of(one for one in copies if one.data)
+
+    def _touched(self, channel: ChannelId) -> bool:
+        return any(self.received[self.engine.graph.channel(channel).i].values())
 
     # --- execution ---
 

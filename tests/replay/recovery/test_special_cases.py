@@ -271,6 +271,26 @@ def test_a_relay_opened_before_running_completes_there_but_new_requests_are_answ
     assert effects == (AnswerDeterminants(IN, SIDE, "failed-too", Logs()),)
 
 
+@pytest.mark.parametrize("came, far, result", [(True, 2, "beyond-depth"), (False, 2, "held"), (True, 1, "held")])
+def test_a_relay_to_which_something_came_past_the_depth_may_itself_depend_on_what_was_lost(
+    came: bool, far: int, result: str
+) -> None:
+    one = recovering(distance=lambda *_: far, sharing_depth=1, touched=lambda channel: came and channel == IN)
+    one.handle(DeterminantsRequested(IN, UP, 0))
+    logs = Logs((Copy("c.0", LogId(UP, MAIN), 0, b"\0\1"),))
+    assert one.handle(DeterminantsReturned(OUT, UP, "held", logs)) == (AnswerDeterminants(IN, UP, result, logs),)
+
+
+def test_only_who_asks_on_the_input_that_brought_it_is_told_so() -> None:
+    one = recovering(inputs=(IN, IN_1), distance=lambda *_: 2, sharing_depth=1, touched=lambda channel: channel == IN_1)
+    one.handle(DeterminantsRequested(IN, SIDE, 0))
+    one.handle(DeterminantsRequested(IN_1, SIDE, 0))
+    assert one.handle(DeterminantsReturned(OUT, SIDE, "failed-too")) == (
+        AnswerDeterminants(IN, SIDE, "failed-too", Logs()),
+        AnswerDeterminants(IN_1, SIDE, "beyond-depth", Logs()),
+    )
+
+
 def test_a_recovering_sink_answers_what_it_has_at_once() -> None:
     held = Logs((Copy(US, LogId(UP, MAIN), 0, b"\0\1"),))
     has = recovering(outputs=(), holdings=lambda of, epoch: held)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from random import Random
+from unittest import mock
 
 import pytest
 
@@ -13,11 +15,12 @@ from replay.log.codec import decode_all
 from replay.log.determinants import TimerTrigger
 from replay.model import Edge, Protocol
 from replay.recovery import Setting
+from replay.runtime.attempts.attempt import Attempt
 from replay.runtime.attempts.memory import Memory
 from replay.runtime.checkpoint_policy import CheckpointPolicy
 from replay.runtime.costs import Costs
 from replay.runtime.failing.doubts import CAUSE
-from replay.simulation.plan import Plan
+from replay.simulation.plan import Plan, changed
 from replay.simulation.recording import Recording
 from replay.simulation.schedule import Aim, Schedule, Suspected
 from replay.simulation.settings import under
@@ -175,3 +178,15 @@ def test_a_job_that_waits_for_room_before_each_buffer_is_slow_and_not_stalled() 
     for verdict in verdicts(plan):
         world = verdict.world
         assert world.engine is not None and world.engine.scheduler.now_us > 120_000_000
+
+
+def test_a_task_that_keeps_what_it_received_is_bound_beyond_the_depth() -> None:
+    """The join runs again and keeps what the filter's attempt before had sent it; of the source it knows nothing."""
+    ends = "source>persons source>auctions persons>join auctions>join join>sink"
+    found = Path(__file__).with_name("found") / "kept-beyond-the-depth.json"
+    plan = changed(plan_of(ends, Schedule()), found.read_text())
+    verdict = trial_of(plan)
+    assert not verdict.faults
+    assert b'"result":"beyond-depth"' in events_of(verdict)
+    with mock.patch.object(Attempt, "_touched", lambda self, channel: False):
+        assert trial_of(plan).faults
