@@ -106,7 +106,8 @@ class Orphans:
             extents = self._logged(task, current, held) if runs else held
             bounds = {place: [one.allows(*place) for one in (*taken, *stable)] for place in extents}
             kept = {place: int(min(upto, *bounds[place])) for place, upto in extents.items()}
-            self._cuts[task].append(Known(n, current, kept))
+            # One that has not been told goes on, and follows what is left: what it takes then is behind the cut.
+            self._cuts[task].append(Known(n, current if told else current - 1, kept))
         return runs
 
     def _logged(self, task: str, attempt: int, held: Extents) -> Extents:

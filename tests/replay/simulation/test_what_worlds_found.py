@@ -11,6 +11,7 @@ from unittest import mock
 
 import pytest
 
+from replay.causality.life import ORPHAN
 from replay.log.codec import decode_all
 from replay.log.determinants import TimerTrigger
 from replay.model import Edge, Protocol
@@ -190,3 +191,22 @@ def test_a_task_that_keeps_what_it_received_is_bound_beyond_the_depth() -> None:
     assert b'"result":"beyond-depth"' in events_of(verdict)
     with mock.patch.object(Attempt, "_touched", lambda self, channel: False):
         assert trial_of(plan).faults
+
+
+def test_an_orphan_whose_log_is_cut_before_it_is_told_of_it_goes_on_and_may_be_cut_again() -> None:
+    """The sink waits for its connections when a second failure cuts what it is going to be told, and again later."""
+    failing = (("map-1.0", 20.0), ("map-1.1", 28.0), ("map-1.0", 80.0), ("map-1.2", 88.0))
+    plan = plan_of(
+        "source>map-1 map-1>sink",
+        Schedule(tuple((one,) for one in failing)),
+        sizes={"map-1": 3},
+        checkpoint_interval_ms=1000,
+    )
+    costs = replace(plan.costs, log_interval_us=1_000_000, connect_us=20_000, cancel_us=100, deploy_us=500)
+    plan = replace(plan, protocol=under("optimistic", plan.protocol), costs=costs, events=240)
+    for verdict in verdicts(plan):
+        events = [json.loads(line) for line in events_of(verdict).splitlines()]
+        orphaned = [
+            one["attempt"] for one in events if one["type"] == "task-failed" and one["cause"].startswith(ORPHAN)
+        ]
+        assert orphaned == [0, 1], f"seed {verdict.world.seed}"
