@@ -281,6 +281,8 @@ class OutputThread:
             # Without determinants the epochs of a survivor aren't this attempt's: it is given all, and repeats some.
             epoch = min(epoch, attempt.checkpoint)
         kept = attempt.in_flight.kept_since(self.channel, epoch)
+        if skip > kept and not self.connection.receiver.alive:
+            return  # an orphan, not known here to be gone: what it had is cut off the log that came back meanwhile
         check(skip <= kept, f"{self.channel}: {skip} buffers are to be skipped, {kept} are there since epoch {epoch}")
         attempt.causal.register_consumer(self.channel, epoch)
         self._serving = True

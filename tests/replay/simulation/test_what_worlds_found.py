@@ -43,6 +43,12 @@ def plan_of(ends: str, schedule: Schedule, *, sizes: dict[str, int] | None = Non
     return Plan(0, "pass-through", vertices, edges, protocol, 60, 1500.0, Costs(metric_us=10_000_000), 0.8, schedule)
 
 
+def kept_plan(name: str, ends: str) -> Plan:
+    """A plan that was found and made small, kept as what makes it of a plain one."""
+    kept = Path(__file__).with_name("found") / f"{name}.json"
+    return changed(plan_of(ends, Schedule()), kept.read_text())
+
+
 def verdicts(plan: Plan) -> Iterator[Verdict]:
     for seed in range(SEEDS):
         verdict = trial_of(replace(plan, seed=seed))
@@ -184,8 +190,7 @@ def test_a_job_that_waits_for_room_before_each_buffer_is_slow_and_not_stalled() 
 def test_a_task_that_keeps_what_it_received_is_bound_beyond_the_depth() -> None:
     """The join runs again and keeps what the filter's attempt before had sent it; of the source it knows nothing."""
     ends = "source>persons source>auctions persons>join auctions>join join>sink"
-    found = Path(__file__).with_name("found") / "kept-beyond-the-depth.json"
-    plan = changed(plan_of(ends, Schedule()), found.read_text())
+    plan = kept_plan("kept-beyond-the-depth", ends)
     verdict = trial_of(plan)
     assert not verdict.faults
     assert b'"result":"beyond-depth"' in events_of(verdict)
@@ -210,3 +215,11 @@ def test_an_orphan_whose_log_is_cut_before_it_is_told_of_it_goes_on_and_may_be_c
             one["attempt"] for one in events if one["type"] == "task-failed" and one["cause"].startswith(ORPHAN)
         ]
         assert orphaned == [0, 1], f"seed {verdict.world.seed}"
+
+
+def test_who_was_asked_by_an_orphan_that_is_gone_sends_it_nothing() -> None:
+    """What the orphan had received is cut off the stable log before the task above, recovering itself, is given it."""
+    plan = kept_plan("asked-by-an-orphan", "source>map-1 source-2>map-1 map-1>sink")
+    verdict = trial_of(plan)
+    assert not verdict.faults
+    assert b"orphan: it followed from choices of source-2.0" in events_of(verdict)
