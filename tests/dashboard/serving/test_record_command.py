@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,14 @@ def test_an_option_that_cannot_be_meant_so_is_wrong_usage(tmp_path: Path, option
     assert says in json.loads(ran.out.splitlines()[-1])["error"]
     assert "Traceback" not in ran.err
     assert list(out.parent.iterdir()) == []
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard() -> Iterator[None]:
+    """What is started in the background may have Ctrl-C ignored, and so would all that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
