@@ -186,18 +186,19 @@ def test_a_piece_goes_where_the_last_one_ended(server: RealServer, people: dict[
 
 def test_of_two_pieces_at_once_one_is_refused(server: RealServer, people: dict[str, Person]) -> None:
     ada = people["ada"]
-    url = begin(server, ada, 100)
-    with server.raw(_patch_head(ada, url, 0, 100)) as connection:
-        connection.sendall(b"x" * 40)
-        # An empty piece takes nothing away from the first, should it come before it.
-        wait_until(lambda: patch(server, ada, url, 0, b"").status_code == 423, "the first piece has the upload", 20)
+    url = begin(server, ada, 2 * MIB)
+    part = server.data / "store" / "uploads" / url.rpartition("/")[2]
+    with server.raw(_patch_head(ada, url, 0, 2 * MIB)) as connection:
+        connection.sendall(b"x" * MIB)
+        # Asking whether it is refused would be a piece as well, and the first might come second.
+        wait_until(lambda: part.stat().st_size, "the first piece is being written", 20)
         assert patch(server, ada, url, 0, b"y" * 10).status_code == 423
         with server.client(ada) as client:
             assert client.post(f"{url}/finish").status_code == 423
-        connection.sendall(b"x" * 60)
+        connection.sendall(b"x" * MIB)
         assert status_line(connection).split()[1] == "204"
-    assert offset_of(server, ada, url) == 100
-    assert (server.data / "store" / "uploads" / url.rpartition("/")[2]).read_bytes() == b"x" * 100
+    assert offset_of(server, ada, url) == 2 * MIB
+    assert part.read_bytes() == b"x" * (2 * MIB)
 
 
 def test_racing_pieces_leave_the_bytes_of_one(server: RealServer, people: dict[str, Person]) -> None:
