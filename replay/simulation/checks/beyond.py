@@ -54,7 +54,8 @@ def past_the_depth_is_what_was_configured(recording: Recording) -> Iterator[str]
 
 
 def who_goes_without_determinants_says_whose_are_lost(recording: Recording) -> Iterator[str]:
-    """It is below a task that escalated, begins before the first checkpoint of later, and asks for none."""
+    """It is below a task that escalated, or at or below one that began so, begins before the first checkpoint of later,
+    and asks for none: who begins without determinants contradicts what its attempt before had logged until then."""
     lost: list[tuple[dict[str, Any], int]] = []
     triggered = 0
     without: set[tuple[str, int]] = set()
@@ -67,6 +68,7 @@ def who_goes_without_determinants_says_whose_are_lost(recording: Recording) -> I
             without.add((one["task"], one["attempt"]))
             if not any(_explains(recording, loss, upto, one) for loss, upto in lost):
                 yield f"event {one['n']}: {one['task']} goes without determinants, and nobody lost any"
+            lost.append((one, triggered))
         elif (
             one["type"] == "determinants-requested"
             and one["of"] == one["at"]
@@ -77,7 +79,9 @@ def who_goes_without_determinants_says_whose_are_lost(recording: Recording) -> I
 
 def _explains(recording: Recording, loss: dict[str, Any], triggered: int, began: dict[str, Any]) -> bool:
     # One that was triggered while the coordinator heard of it may still have been void.
-    return began["task"] in recording.graph.all_downstream(loss["task"]) and began["checkpoint"] <= triggered + 1
+    bound = recording.graph.all_downstream(loss["task"])
+    again = loss["type"] == "attempt-started" and began["task"] == loss["task"]
+    return (again or began["task"] in bound) and began["checkpoint"] <= triggered + 1
 
 
 def what_is_not_below_a_loss_counts_once(recording: Recording) -> Iterator[str]:
