@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
 from replay.bundle.members_in_memory import MembersInMemory
@@ -20,6 +19,7 @@ from replay.protocols import PROTOCOLS
 from replay.runtime.engine import Engine
 from replay.runtime.recorder import MemoryMembers
 from replay.simulation.commands import random_options
+from replay.simulation.fleet import side_by_side
 
 _NO_STATE_OF_OPERATOR = ("source.offset", "watermark_ms")
 _BLOCK = 10
@@ -62,16 +62,7 @@ def replays_of(seed: int) -> Replayed:
 
 def all_replays(seeds: Sequence[int], *, processes: int = 1) -> Iterator[Replayed]:
     """Of many recordings, in their order."""
-    if processes <= 1:
-        yield from map(replays_of, seeds)
-        return
-    blocks = [seeds[i : i + _BLOCK] for i in range(0, len(seeds), _BLOCK)]
-    with ProcessPoolExecutor(processes) as pool:
-        try:
-            for found in pool.map(_block, blocks):
-                yield from found
-        finally:
-            pool.shutdown(cancel_futures=True)
+    return side_by_side(_block, seeds, processes=processes, block=_BLOCK)
 
 
 def _block(seeds: Sequence[int]) -> list[Replayed]:

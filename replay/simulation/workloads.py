@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -56,7 +57,7 @@ def kind_of(name: str) -> str:
     return "sink" if name == "sink" else "operator"
 
 
-class _Shaped:
+class _Shaped(ABC):
     """Whatever can stand in a graph of any shape; sources begin with `source`, the sink is `sink`."""
 
     def draw(self, draw: Random) -> Drawn:
@@ -67,9 +68,9 @@ class _Shaped:
         edges = random_edges(draw, ends, sizes)
         return Drawn(tuple(self.vertex(draw, name, sizes[name]) for name in names), edges)
 
+    @abstractmethod
     def vertex(self, draw: Random, name: str, parallelism: int) -> Vertex:
         """The vertex of that name."""
-        raise NotImplementedError
 
     def duration_ms(self, drawn: Drawn, events: int, rate_per_s: float) -> float:
         """Every source reads at the whole rate."""
