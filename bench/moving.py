@@ -21,7 +21,7 @@ from typing import Any
 from ingest.lake.step_reader import StepReader
 from ingest.lake.step_search import StepSearch
 from ingest.lake.steps import ParquetStepSink
-from replay.debugger.ports import StepRow
+from replay.debugger.ports import BufferRow, StepRow
 from replay.debugger.searching.language import parsed
 
 GOAL_SEEK_P95_MS = 50.0
@@ -109,7 +109,7 @@ def _of_record(sink: ParquetStepSink, n: int) -> list[StepRow]:
             "hold-back", f"Buffer {buffer} of {output} is held back.", channel=output, buffer=buffer, bytes=5_000
         )
         sink.cause(held, f"step:{cut}")
-        sink.buffer(held, "join.2", output, buffer, 5_000, True, True)
+        sink.buffer(BufferRow(held, "join.2", output, buffer, 5_000, True, True))
     return rows
 
 

@@ -26,7 +26,7 @@ from ingest.lake.step_schema import (
     STEPS_VERSION,
 )
 from ingest.lake.writers import TableWriter, write_rows
-from replay.debugger.ports import StepRow
+from replay.debugger.ports import BufferRow, StepRow
 
 __all__ = ["ParquetStepSink", "StepReader"]
 
@@ -82,17 +82,8 @@ class ParquetStepSink:
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
         self._rows["taken"].append((step, task, determinant, value, name))
 
-    def buffer(
-        self,
-        step: int,
-        task: str,
-        channel: str,
-        seq: int,
-        buffer_bytes: int,
-        was_received_before: bool | None,
-        matches: bool | None,
-    ) -> None:
-        self._rows["buffers"].append((step, task, channel, seq, buffer_bytes, was_received_before, matches))
+    def buffer(self, row: BufferRow) -> None:
+        self._rows["buffers"].append(row)
 
     def flush(self) -> None:
         """What was written becomes readable, unless that was done a moment ago: the next step sees to it then."""

@@ -52,6 +52,18 @@ class StepRow(NamedTuple):
     text: str
 
 
+class BufferRow(NamedTuple):
+    """A row of `buffers`, in the order of its columns; None where the recording can't tell."""
+
+    step: int
+    task: str
+    channel: str
+    seq: int
+    bytes: int
+    was_received_before: bool | None
+    matches: bool | None
+
+
 class StepSink(Protocol):
     """Takes rows as they are made, steps numbered from 0; a step's causes and changes follow it."""
 
@@ -67,17 +79,8 @@ class StepSink(Protocol):
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
         """A row of `taken`: what the determinant that a step takes from the log says."""
 
-    def buffer(
-        self,
-        step: int,
-        task: str,
-        channel: str,
-        seq: int,
-        buffer_bytes: int,
-        was_received_before: bool | None,
-        matches: bool | None,
-    ) -> None:
-        """A row of `buffers`; None where the recording can't tell."""
+    def buffer(self, row: BufferRow) -> None:
+        """A row of `buffers`."""
 
     def flush(self) -> None:
         """What was written so far may be looked at."""
@@ -98,16 +101,7 @@ class NoSteps:
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
         """Dropped."""
 
-    def buffer(
-        self,
-        step: int,
-        task: str,
-        channel: str,
-        seq: int,
-        buffer_bytes: int,
-        was_received_before: bool | None,
-        matches: bool | None,
-    ) -> None:
+    def buffer(self, row: BufferRow) -> None:
         """Dropped."""
 
     def flush(self) -> None:

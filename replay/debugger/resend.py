@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replay.debugger.comparison import Comparison
 from replay.debugger.members import placed_buffers
-from replay.debugger.ports import RecordingSource
+from replay.debugger.ports import BufferRow, RecordingSource
 from replay.debugger.scene import Scene
 from replay.debugger.steps import StepWriter
 from replay.debugger.words import bytes_of
@@ -41,4 +41,5 @@ def write_resends(
             size=len(frame.payload),
         )
         received = comparison.was_received(channel.k, frame.seq)
-        steps.sink.buffer(step, scene.task, channel.id, frame.seq, len(frame.payload), received, True)
+        row = BufferRow(step, scene.task, channel.id, frame.seq, len(frame.payload), received, True)
+        steps.sink.buffer(row)

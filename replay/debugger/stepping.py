@@ -13,6 +13,7 @@ from replay.debugger.inputs import Taken
 from replay.debugger.lineage import Lineage
 from replay.debugger.logs import Built, Logs
 from replay.debugger.outcome import DivergenceFound
+from replay.debugger.ports import BufferRow
 from replay.debugger.state_keys import changes, flat
 from replay.debugger.steps import StepWriter
 from replay.debugger.words import bytes_of, counted, said
@@ -396,7 +397,7 @@ class Stepping:
             buffer=cut.seq,
             size=len(cut.payload),
         )
-        self.steps.sink.buffer(step, self.shape.id, channel, cut.seq, len(cut.payload), received, matches)
+        self.steps.sink.buffer(BufferRow(step, self.shape.id, channel, cut.seq, len(cut.payload), received, matches))
 
     # --- epochs ---
 

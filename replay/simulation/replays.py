@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.debugger.outcome import Outcome
-from replay.debugger.ports import NoSteps, StepRow
+from replay.debugger.ports import BufferRow, NoSteps, StepRow
 from replay.debugger.replay import replay
 from replay.debugger.state_keys import flat
 from replay.debugger.story import Story
@@ -92,17 +92,8 @@ class _Kept(NoSteps):
         else:
             self.state[key] = after
 
-    def buffer(
-        self,
-        step: int,
-        task: str,
-        channel: str,
-        seq: int,
-        buffer_bytes: int,
-        was_received_before: bool | None,
-        matches: bool | None,
-    ) -> None:
-        self.mismatches += matches is False
+    def buffer(self, row: BufferRow) -> None:
+        self.mismatches += row.matches is False
 
 
 class _Check:

@@ -17,7 +17,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ingest.lake.steps import ParquetStepSink, StepReader
-from replay.debugger.ports import StepRow
+from replay.debugger.ports import BufferRow, StepRow
 
 TASKS = ("join.0", "join.1")
 KINDS = ("take-buffer", "send-buffer", "hold-back", "diverge", "transition")
@@ -67,7 +67,7 @@ class Steps:
                 steps.changes.append(change)
             if rng.random() < 0.2:
                 matches = rng.choice((True, False, None))
-                sink.buffer(step, task, "join.0>b.1", step, 10, None, matches)
+                sink.buffer(BufferRow(step, task, "join.0>b.1", step, 10, None, matches))
                 steps.differing |= {step} if matches is False else set()
             if chunks and step % max(1, count // chunks) == 0:
                 sink._write_chunk()

@@ -9,7 +9,7 @@ import pytest
 from ingest.lake import steps as steps_module
 from ingest.lake.errors import NotPublished, QueryTooLong
 from ingest.lake.steps import ParquetStepSink, StepReader
-from replay.debugger.ports import StepRow
+from replay.debugger.ports import BufferRow, StepRow
 from tests.ingest.processes import wait_until
 
 
@@ -26,7 +26,7 @@ class Written:
         self.rng = random.Random(seed)
         self.causes: list[tuple[int, str]] = []
         self.changes: list[tuple[int, str, str, str | None, str | None]] = []
-        self.buffers: list[tuple[int, str, str, int, int, bool | None, bool | None]] = []
+        self.buffers: list[BufferRow] = []
         self.taken: list[tuple[int, str, str, int, str | None]] = []
         self.state: dict[tuple[str, str], str] = {}
 
@@ -38,9 +38,11 @@ class Written:
             if self.rng.random() < 0.5:
                 self._change(n)
             if n % 10 == 0:
-                row = (n, "map-1.0", "map-1.0>sink.0", n // 10, 300, self.rng.choice((True, False, None)), True)
+                row = BufferRow(
+                    n, "map-1.0", "map-1.0>sink.0", n // 10, 300, self.rng.choice((True, False, None)), True
+                )
                 self.buffers.append(row)
-                self.sink.buffer(*row)
+                self.sink.buffer(row)
             if n % 7 == 0:
                 taken = (n, "map-1.0", "timestamp" if n % 2 else "order", n % 5, "idle" if n % 3 else None)
                 self.taken.append(taken)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from typing import Any
 
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
-from replay.debugger.ports import StepRow
+from replay.debugger.ports import BufferRow, StepRow
 from replay.errors import PoolExhausted, WrongSetting
 from replay.simulation.refusals import roomier
 from replay.simulation.world import World
@@ -53,7 +52,7 @@ class Kept:
         self.rows: list[StepRow] = []
         self.causes: list[tuple[int, str]] = []
         self.changes: list[tuple[int, str, str, str | None, str | None]] = []
-        self.buffers: list[tuple[Any, ...]] = []
+        self.buffers: list[BufferRow] = []
         self.determinants: list[tuple[int, str, str, int | None, str | None]] = []
         self.flushes = 0
 
@@ -69,8 +68,8 @@ class Kept:
         assert before != after
         self.changes.append((step, task, key, before, after))
 
-    def buffer(self, step: int, *fields: Any) -> None:
-        self.buffers.append((step, *fields))
+    def buffer(self, row: BufferRow) -> None:
+        self.buffers.append(row)
 
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
         assert self.rows[step].kind in ("take-determinant", "fire-async")
