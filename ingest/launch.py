@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from ingest.errors import (
 )
 from ingest.java import find_java, java_home
 from ingest.pipes import ROOT, Child, ChildGone, child_environment, ending
+from ingest.replay_limits import CPU, TIME, ReplayLimits
 
 __all__ = [
     "DriverDied",
@@ -31,6 +32,7 @@ __all__ = [
     "Progress",
     "ReplayChildDied",
     "ReplayFailed",
+    "ReplayLimits",
     "ReplayRequest",
     "SparkDriver",
     "find_java",
@@ -42,6 +44,7 @@ LOOK_S = 0.05
 CANCEL_PATIENCE_S = 2.0
 STOP_PATIENCE_S = 2.0
 START_PATIENCE_S = 90.0
+OVERTIME_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class ReplayRequest:
     task: str | None = None
     failure: int | None = None
     attempt: int | None = None
+    limits: ReplayLimits = field(default_factory=ReplayLimits)
 
 
 OnProgress = Callable[[Progress], None]
@@ -287,9 +291,12 @@ def run_replay(
     child = Child(
         [sys.executable, "-m", "ingest.jobs.replay"], log_path=log_path, environment=child_environment(), folder=ROOT
     )
+    latest_s = time.monotonic() + request.limits.wall_s + OVERTIME_S
     try:
         child.send(_replay_message(request))
         while not cancelled():
+            if time.monotonic() > latest_s:  # its own alarm is not heard where C code holds the interpreter
+                raise ReplayFailed(f"{request.limits.reached(TIME)}. The steps so far can be looked at.")
             message = child.receive(LOOK_S)
             if message is None:
                 continue
@@ -301,7 +308,10 @@ def run_replay(
                 raise ReplayFailed(message["failed"])
         raise IngestCancelled("cancelled")
     except ChildGone as gone:
+        used_s = child.cpu_s()
         status = child.kill()
+        if used_s >= request.limits.cpu_s:
+            raise ReplayFailed(f"{request.limits.reached(CPU)}. The steps so far can be looked at.") from None
         raise ReplayChildDied(
             f"the replay's process ended in the middle of its work ({ending(status)}; {gone}). Retry it. "
             f"Its log is {log_path}."
@@ -317,4 +327,5 @@ def _replay_message(request: ReplayRequest) -> dict[str, Any]:
         "task": request.task,
         "failure": request.failure,
         "attempt": request.attempt,
+        "limits": asdict(request.limits),
     }

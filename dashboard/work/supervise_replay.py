@@ -14,7 +14,15 @@ from dashboard.work import ending
 from dashboard.work.claim import Claim, fenced, finish, set_status
 from dashboard.work.lease import Lease
 from ingest.lake.publish import VERSIONS, switch
-from ingest.launch import IngestCancelled, Progress, ReplayChildDied, ReplayFailed, ReplayRequest, run_replay
+from ingest.launch import (
+    IngestCancelled,
+    Progress,
+    ReplayChildDied,
+    ReplayFailed,
+    ReplayLimits,
+    ReplayRequest,
+    run_replay,
+)
 
 # What of a replay's outcome becomes a column.
 PUBLISHED = ("verdict", "sentence", "detail", "steps", "task")
@@ -49,9 +57,21 @@ def _replay(held: Claim, lease: Lease, replay: Replay) -> dict[str, Any]:
         task=replay.task or None,
         failure=replay.failure,
         attempt=replay.attempt,
+        limits=replay_limits(),
     )
     log_path = settings.DATA / "logs" / "replays.log"
     return run_replay(request, log_path, tell, lease.interrupted)
+
+
+def replay_limits() -> ReplayLimits:
+    """As the server's owner chose them."""
+    return ReplayLimits(
+        memory_bytes=settings.REPLAY_MEMORY_BYTES,
+        file_bytes=settings.REPLAY_FILE_BYTES,
+        open_files=settings.REPLAY_OPEN_FILES,
+        cpu_s=settings.REPLAY_CPU_S,
+        wall_s=settings.REPLAY_WALL_S,
+    )
 
 
 def _begin(held: Claim) -> Path:

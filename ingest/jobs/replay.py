@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ingest.jobs.lifeline import Answers, Command, Lifeline
-from ingest.jobs.limits import limit_resources
+from ingest.jobs.limits import limit_behind, limit_resources, operators_line, use_reserve
 from ingest.lake.steps import ParquetStepSink
+from ingest.replay_limits import ReplayLimits
 from replay.bundle.reader import open_bundle
 from replay.debugger.replay import replay
 from replay.errors import ReplayError
@@ -22,11 +23,10 @@ TELL_EVERY_S = 0.2
 log = logging.getLogger("ingest.replay")
 
 
-def run(request: Command, answers: Answers) -> None:
+def run(request: Command, answers: Answers, sink: ParquetStepSink) -> None:
     """Writes the steps into the request's folder and sends the outcome."""
     tell = Teller(answers)
     tell("reading", 0, None, "steps", always=True)
-    sink = ParquetStepSink(Path(request["folder"]))
     which: dict[str, Any] = {name: request.get(name) for name in ("task", "failure", "attempt")}
     with open_bundle(request["pack"]) as bundle:
         outcome = replay(bundle, **which, sink=sink, progress=tell)
@@ -56,17 +56,14 @@ def main() -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
     Lifeline(commands.put, lambda: os._exit(0)).start()
-    limit_resources()
     request = commands.get()
     log.info("replay begins: %s", request)
     try:
-        run(request, answers)
+        limits, sink = ReplayLimits(**request.get("limits", {})), ParquetStepSink(Path(request["folder"]))
+        _limited(request, answers, sink, limits)
     except ReplayError as fault:
         log.exception("replay failed")
         answers.send(failed=str(fault))
-    except MemoryError:
-        log.exception("replay failed")
-        answers.send(failed="the replay needs more memory than it may use. Replay a later failure, or raise its limit.")
     except OSError as fault:
         log.exception("replay failed")
         answers.send(failed=f"{fault.filename or request['folder']}: {fault.strerror}. Make room, then replay again.")
@@ -74,6 +71,39 @@ def main() -> int:
         log.exception("replay failed unexpectedly")
         answers.send(failed=f"the replay failed: {type(fault).__name__}: {fault}. The log has the whole story.")
     return 0
+
+
+def _limited(request: Command, answers: Answers, sink: ParquetStepSink, limits: ReplayLimits) -> None:
+    """A limit may be reached anywhere, and what tells of it may come wrapped in anything."""
+
+    def last_words(which: str, where: str) -> None:
+        log.warning("replay reached its limit of %s%s", which, where)
+        try:
+            sink.keep()
+        except (OSError, MemoryError):
+            log.exception("the last steps could not be written")
+        reached = f"{limits.reached(which)} after {sink.steps:,} steps{where}"
+        answers.send(failed=f"{reached}. The steps so far can be looked at.")
+
+    def give_up(which: str) -> None:
+        use_reserve()
+        last_words(which, ", in an operator that lets nothing end it")
+        os._exit(0)
+
+    try:
+        limit_resources(limits, give_up)
+        run(request, answers, sink)
+    except BaseException as fault:
+        which, where = limit_behind(fault), operators_line(fault.__traceback__)
+        if which is None:
+            raise
+        use_reserve()
+        # What filled the memory hangs on the frames that the exception came through.
+        link: BaseException | None = fault
+        while link is not None:
+            link.__traceback__ = None
+            link = link.__context__
+        last_words(which, where)
 
 
 if __name__ == "__main__":

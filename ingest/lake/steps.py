@@ -90,6 +90,10 @@ class ParquetStepSink:
         if not self._chunks or time.monotonic() - self._chunk_begun_s >= SHORTEST_CHUNK_S:
             self._write_chunk()
 
+    def keep(self) -> None:
+        """What was written becomes readable now, as nothing more may come."""
+        self._write_chunk()
+
     def _write_chunk(self) -> None:
         added = False
         for name, rows in self._rows.items():

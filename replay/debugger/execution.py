@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -130,7 +131,8 @@ class Execution:
             )
         except ReplayError as fault:
             raise Missing(f"{plan.task} can't be executed here: {fault}") from None
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
+            _check_machine(fault)
             raise DivergenceFound(
                 f"The snapshot of checkpoint {plan.checkpoint} of {plan.task} can't be restored by its operator: "
                 f"{type(fault).__name__}: {fault}.",
@@ -385,7 +387,8 @@ class Execution:
             raise self._bad_buffer(fault) from None
         except ReplayError:
             raise
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
+            _check_machine(fault)
             raise DivergenceFound(
                 f"The operator of {self.plan.task} failed at record {self.body.record_count} of epoch "
                 f"{self.body.epoch} with {type(fault).__name__}: {fault}{self._last_buffer()}.",
@@ -444,6 +447,15 @@ class Execution:
             "buffer": placed.frame.seq,
             "channel": self.shape.inputs[self._last.i],
         }
+
+
+_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.EIO, errno.ENOMEM)
+
+
+def _check_machine(fault: BaseException) -> None:
+    """What the machine, or a limit, has no more of says nothing about the recording."""
+    if isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno in _OF_THE_MACHINE):
+        raise fault
 
 
 def _number(state: Mapping[str, Any] | None, part: str, key: str) -> int:

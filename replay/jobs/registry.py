@@ -1,12 +1,14 @@
-"""The operators that can be run by name. A recording's manifest names them; nothing else is ever imported for it."""
+"""The operators that can be run by name: our own, and those of installed packages. A recording's manifest names them;
+nothing is ever imported for it that isn't registered by one of the two."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from replay.errors import ReplayError, printable
+from replay.errors import printable
 from replay.jobs import churn, concat, enrich, load_balance, pass_through, windowed, word_count
 from replay.jobs.graphs import operator_name
+from replay.jobs.installed import GROUP, UnknownOperator, find_installed
 from replay.jobs.nexmark import queries
 from replay.jobs.nexmark import windowed as nexmark_windowed
 from replay.model import Vertex
@@ -45,15 +47,23 @@ _CLASSES: tuple[type[Operator], ...] = (
 OPERATORS: dict[str, Callable[[], Operator]] = {operator_name(one): one for one in _CLASSES}
 
 
-class UnknownOperator(ReplayError):
-    """The recording's operator isn't one of ours: it can be looked at, but not executed again."""
-
-
 def new_operator(vertex: Vertex) -> Operator:
-    """A new instance of the vertex's operator; only those registered here can be had."""
-    if vertex.operator not in OPERATORS:
+    """A new instance of the vertex's operator; only those registered can be had."""
+    if vertex.operator in OPERATORS:
+        return OPERATORS[vertex.operator]()
+    installed = find_installed(vertex.operator)
+    if installed is None:
         raise UnknownOperator(
-            f"the operator {printable(vertex.operator)!r} of vertex {vertex.id} isn't one that can be executed here",
+            f"the operator {printable(vertex.operator)!r} of vertex {printable(vertex.id)} is not installed here: no "
+            f"package has an entry point of that name in the group {GROUP}",
             remedy="Its determinants can be walked, but its records can't be processed again",
         )
-    return OPERATORS[vertex.operator]()
+    made = installed.load()
+    try:
+        return made()
+    except Exception as fault:  # an edge: whatever the package's class raises
+        raise UnknownOperator(
+            f"the operator {printable(vertex.operator)!r} of {installed.package} can't be made: "
+            f"{type(fault).__name__}: {printable(str(fault))}",
+            remedy="It is made without arguments",
+        ) from fault

@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from ingest.jobs import limits
 from ingest.lake.steps import StepReader
 from ingest.launch import IngestCancelled, Progress, ReplayChildDied, ReplayFailed, ReplayRequest, run_replay
 from replay.bundle.containers import open_container
@@ -128,24 +126,3 @@ def test_the_child_ends_with_its_parents_pipe(long_pack: Path, tmp_path: Path):
     child.stdin.close()
     assert child.wait(5) == 0
     child.stdout.close()
-
-
-def test_memory_beyond_the_limit_is_a_failure_with_a_sentence(
-    long_pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("CLONOSCOPE_REPLAY_DATA_BYTES", str(90 << 20))
-    with pytest.raises((ReplayFailed, ReplayChildDied)) as failed:
-        run_replay(ReplayRequest(long_pack, tmp_path / "steps", failure=0), tmp_path / "replay.log")
-    assert str(failed.value).endswith(".")
-
-
-def test_limits_are_set_and_never_raised(tmp_path: Path):
-    script = (
-        "import resource, json; from ingest.jobs.limits import limit_resources\n"
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (100, 4096)); limit_resources()\n"
-        "print(json.dumps([resource.getrlimit(getattr(resource, 'RLIMIT_' + n))[0] for n in "
-        "('AS', 'DATA', 'CORE', 'NOFILE')]))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [limits.ADDRESS_SPACE_BYTES, limits.DATA_BYTES, 0, 100]
-    assert resource.getrlimit(resource.RLIMIT_AS)[0] != limits.ADDRESS_SPACE_BYTES, "the test's own are untouched"

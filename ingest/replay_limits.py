@@ -1,0 +1,36 @@
+"""What one replay may use: chosen by the server's settings, sent to its child, and named where it is reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MEMORY, FILE, OPEN_FILES, CPU, TIME = "memory", "file", "open files", "CPU time", "time"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayLimits:
+    """A recording is hostile, an operator may be wrong, and neither may take the machine down."""
+
+    memory_bytes: int = 2 << 30
+    file_bytes: int = 16 << 30
+    open_files: int = 512
+    cpu_s: int = 2 * 3600
+    wall_s: int = 6 * 3600
+
+    def reached(self, which: str) -> str:
+        """One sentence: which limit ended a replay, and which setting it is."""
+        of, setting = {
+            MEMORY: (f"{_size(self.memory_bytes)} of memory", "CLONOSCOPE_REPLAY_MEMORY_BYTES"),
+            FILE: (f"{_size(self.file_bytes)} for one file", "CLONOSCOPE_REPLAY_FILE_BYTES"),
+            OPEN_FILES: (f"{self.open_files:,} open files", "CLONOSCOPE_REPLAY_OPEN_FILES"),
+            CPU: (f"{self.cpu_s:,} s of CPU time", "CLONOSCOPE_REPLAY_CPU_S"),
+            TIME: (f"{self.wall_s:,} s", "CLONOSCOPE_REPLAY_WALL_S"),
+        }[which]
+        return f"the replay was ended at its limit of {of} ({setting})"
+
+
+def _size(size_bytes: int) -> str:
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size_bytes >= unit:
+            return f"{size_bytes / unit:.4g} {name}"
+    return f"{size_bytes:,} bytes"

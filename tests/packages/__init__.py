@@ -1,0 +1,1 @@
+"""Packages of operators, as an owner of a server would install them."""

@@ -1,0 +1,1 @@
+"""A package of operators that a server's owner may install."""

@@ -1,0 +1,95 @@
+"""An operator as it should be, and some that use more than they may."""
+
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from replay.jobs.pass_through import PassThrough
+from replay.model import Record
+from replay.runtime.operators import Context
+
+AT_RECORD = 150
+
+
+class Prices(PassThrough):
+    """What the sample job does, from another package."""
+
+
+class Misbehaving(PassThrough):
+    """Does as it should until it has seen enough records."""
+
+    def on_record(self, record: Record, context: Context) -> None:
+        if self.records == AT_RECORD:
+            self.misbehave()
+        super().on_record(record, context)
+
+    def misbehave(self) -> None:
+        raise NotImplementedError
+
+
+class Loops(Misbehaving):
+    def misbehave(self) -> None:
+        # On one line, so that a test knows at which the end comes.
+        while True: pass  # noqa: E701  # fmt: skip
+
+
+class LetsNothingEndIt(Misbehaving):
+    def misbehave(self) -> None:
+        while True:
+            try:
+                while True:
+                    pass
+            except BaseException as end:
+                self.swallowed = end
+
+
+class Sleeps(Misbehaving):
+    def misbehave(self) -> None:
+        time.sleep(1_000_000)
+
+
+class LoopsInC(Misbehaving):
+    def misbehave(self) -> None:
+        re.match(r"(a+)+$", "a" * 60 + "b")
+
+
+class Hoards(Misbehaving):
+    def misbehave(self) -> None:
+        self.hoard: list[bytearray] = []
+        while True:
+            self.hoard.append(bytearray(1 << 20))
+
+
+class FillsTheDisk(Misbehaving):
+    def misbehave(self) -> None:
+        with tempfile.TemporaryFile() as file:
+            while True:
+                file.write(b"x" * (1 << 20))
+
+
+class OpensAll(Misbehaving):
+    def misbehave(self) -> None:
+        self.files = []
+        while True:
+            self.files.append(Path(__file__).open())  # noqa: SIM115
+
+
+class Exits(Misbehaving):
+    def misbehave(self) -> None:
+        sys.exit(0)
+
+
+class NeedsArguments(PassThrough):
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how = how
+
+
+class NoOperator:
+    """Registered, and still not to be had."""
+
+
+def no_class() -> PassThrough:
+    return PassThrough()
