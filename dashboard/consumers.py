@@ -67,6 +67,13 @@ class Watching(AsyncJsonWebsocketConsumer):
         else:
             await self.close(NOT_FOUND)
 
+    async def news(self, message: dict[str, Any]) -> None:
+        """Only what was changed: each asks for it as the person that they are."""
+        if await database_sync_to_async(self._sees)():
+            await self.send_json({"news": message["news"]})
+        else:
+            await self.close(NOT_FOUND)
+
     async def access_changed(self, message: dict[str, Any]) -> None:
         if not await database_sync_to_async(self._sees)():
             await self.close(NOT_FOUND)

@@ -24,6 +24,7 @@ _loop: asyncio.AbstractEventLoop | None = None
 _loop_lock = threading.Lock()
 
 MESSAGE_TYPE = "progress"
+NEWS_TYPE = "news"
 ROW_EVERY_S = 1.0
 PUSH_EVERY_S = 0.2
 
@@ -64,6 +65,11 @@ def push_state(target: str) -> None:
 
 def push(target: str, state: dict[str, Any]) -> None:
     send(group_of(target), {"type": MESSAGE_TYPE, "state": state})
+
+
+def tell_news(target: str, what: str) -> None:
+    """To all who watch it: `what` (its notes, its breakpoints) was changed by somebody; call it on commit."""
+    send(group_of(target), {"type": NEWS_TYPE, "news": what})
 
 
 def send(group: str, message: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.views import job, job_actions, jobs, logs, paths, replay, replay_actions, replay_stops
+from dashboard.views import job, job_actions, jobs, logs, paths, replay, replay_actions, replay_notes, replay_stops
 
 urlpatterns = [
     path("", jobs.jobs, name="jobs"),
@@ -22,6 +22,8 @@ urlpatterns = [
         replay_stops.replay_breakpoint,
         name="replay-breakpoint",
     ),
+    path("replays/<str:replay_id>/notes/", replay_notes.replay_notes, name="replay-notes"),
+    path("replays/<str:replay_id>/notes/<int:note_id>/", replay_notes.replay_note, name="replay-note"),
     path("replays/<str:replay_id>/cancel/", replay_actions.cancel, name="replay-cancel"),
     path("replays/<str:replay_id>/retry/", replay_actions.retry, name="replay-retry"),
     path("replays/<str:replay_id>/delete/", replay_actions.delete, name="replay-delete"),

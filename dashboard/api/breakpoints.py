@@ -73,7 +73,7 @@ def change_breakpoint(
 @router.delete("/replays/{replay_id}/breakpoints/{breakpoint_id}", response={204: None, 403: Error, 404: Error})
 def delete_breakpoint(request: HttpRequest, replay_id: str, breakpoint_id: int) -> Status[None]:
     """Takes it away."""
-    _kept(_own(caller(request), replay_id), breakpoint_id).delete()
+    breakpoints.delete(_kept(_own(caller(request), replay_id), breakpoint_id))
     return Status(204, None)
 
 

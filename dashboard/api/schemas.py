@@ -211,3 +211,30 @@ class BreakpointOut(Schema):
 
 class BreakpointList(Schema):
     breakpoints: list[BreakpointOut]
+
+
+class NoteIn(Schema):
+    text: str = Field(min_length=1, max_length=2_000, description="plain text; lines stay as they are")
+    first: int = Field(ge=0, le=2**53, description="the step that it is on, or where its range begins")
+    last: int | None = Field(None, ge=0, le=2**53, description="the last step of the range; without one it is `first`")
+
+
+class NoteChange(Schema):
+    text: str | None = Field(None, min_length=1, max_length=2_000)
+    first: int | None = Field(None, ge=0, le=2**53)
+    last: int | None = Field(None, ge=0, le=2**53)
+
+
+class NoteOut(Schema):
+    id: int
+    first: int
+    last: int
+    text: str
+    author: str
+    mine: bool = Field(description="whether the caller wrote it, and may change it")
+    created_at: datetime
+    updated_at: datetime
+
+
+class NoteList(Schema):
+    notes: list[NoteOut]

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from ninja import NinjaAPI, Swagger
 from ninja.errors import HttpError, ValidationError
 
-from dashboard.api import breakpoints, jobs, paths, replays, steps, tables, uploads
+from dashboard.api import breakpoints, jobs, notes, paths, replays, steps, tables, uploads
 from dashboard.api.auth import BySession, ByToken
 from dashboard.api.failures import problem_of
 from dashboard.middleware import problem_response
@@ -52,6 +52,7 @@ for router in (
     replays.router,
     steps.router,
     breakpoints.router,
+    notes.router,
 ):
     api.add_router("/v1", router)
 

@@ -3,6 +3,7 @@
 from dashboard.models.audit import AuditEntry
 from dashboard.models.breakpoints import Breakpoint
 from dashboard.models.jobs import Job, JobShare, new_job_id
+from dashboard.models.notes import Note
 from dashboard.models.people import ApiToken, LoginFailure, OneTimeLink, Quota
 from dashboard.models.replays import Replay, new_replay_id
 from dashboard.models.status import Status
@@ -16,6 +17,7 @@ __all__ = [
     "Job",
     "JobShare",
     "LoginFailure",
+    "Note",
     "OneTimeLink",
     "Quota",
     "Replay",

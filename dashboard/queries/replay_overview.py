@@ -17,10 +17,12 @@ SELECT state, min(step), max(step), min(t_us), max(t_us) FROM steps WHERE state 
 """
 _KINDS_SQL = "SELECT kind, count(*), min(step) FROM steps GROUP BY kind ORDER BY count(*) DESC, kind"
 _BINS_SQL = """
-SELECT (step * $bins) // $steps AS bin, kind, count(*) FROM steps WHERE step < $steps GROUP BY ALL ORDER BY ALL
+SELECT ((step - $first) * $bins) // $span AS bin, kind, count(*) FROM steps
+WHERE step >= $first AND step < $first + $span GROUP BY ALL ORDER BY ALL
 """
 _MARKS_SQL = """
-SELECT step, kind, state FROM steps WHERE kind IN ('transition', 'diverge') ORDER BY step LIMIT $limit
+SELECT step, kind, state FROM steps WHERE kind IN ('transition', 'diverge') AND step >= $first AND step < $first + $span
+ORDER BY kind, step LIMIT $limit
 """
 
 
@@ -67,13 +69,20 @@ def kind_counts(written: StepReader) -> list[KindCount]:
     return [KindCount(*row) for row in written.rows(_KINDS_SQL)]
 
 
-def strip(written: StepReader, steps: int) -> dict[str, Any]:
-    """Never more bins than a screen has room for; what falls together is added up, and nothing left out."""
-    bins = min(BINS, max(1, steps))
-    rows = written.rows(_BINS_SQL, {"bins": bins, "steps": max(1, steps)})
-    marks = written.rows(_MARKS_SQL, {"limit": MARKS_SHOWN})
+def strip(written: StepReader, first: int = 0, end: int | None = None) -> dict[str, Any]:
+    """From `first` to `end`, exclusive: never more bins than a screen has room for; what falls together is added up,
+    and nothing left out."""
+    steps = written.steps
+    first = min(first, max(0, steps - 1))
+    end = steps if end is None else min(max(end, first + 1), steps)
+    span = max(1, end - first)
+    bins = min(BINS, span)
+    rows = written.rows(_BINS_SQL, {"bins": bins, "first": first, "span": span})
+    marks = written.rows(_MARKS_SQL, {"limit": MARKS_SHOWN, "first": first, "span": span})
     return {
         "steps": steps,
+        "first": first,
+        "end": end,
         "binCount": bins,
         "bins": [
             {"bin": n, "kind": kind, "group": step_kind(kind).colour, "steps": steps_} for n, kind, steps_ in rows

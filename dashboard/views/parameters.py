@@ -9,7 +9,12 @@ LARGEST = (1 << 63) - 1
 
 def whole(request: HttpRequest, name: str, default: int | None = None) -> int | None:
     """A number from 0 on; anything else counts as absent."""
-    text = request.GET.get(name, "").replace(",", "").strip()
+    return whole_of(request.GET.get(name, ""), default)
+
+
+def whole_of(text: str, default: int | None = None) -> int | None:
+    """The same of a text that stands elsewhere."""
+    text = text.replace(",", "").strip()
     return min(int(text), LARGEST) if text.isascii() and text.isdigit() and len(text) < 20 else default
 
 

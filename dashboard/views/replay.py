@@ -27,6 +27,7 @@ from dashboard.queries.steps import reading
 from dashboard.queries.why_line import why_line
 from dashboard.views.access import owns, visible_replay
 from dashboard.views.parameters import whole
+from dashboard.views.replay_notes import notes_context
 from dashboard.views.replay_stops import led, stops_context
 from dashboard.views.telling import tells_problems
 from ingest.lake.step_reader import StepReader
@@ -56,9 +57,9 @@ def replay_page(request: HttpRequest, replay_id: str) -> HttpResponse:
 @require_safe
 @tells_problems
 def replay_strip(request: HttpRequest, replay_id: str) -> HttpResponse:
-    """The strip of all steps so far, for the picture."""
+    """The strip of all steps so far, or from one to another, for the picture."""
     with reading(visible_replay(request, replay_id)) as written:
-        return JsonResponse(strip(written, written.steps))
+        return JsonResponse(strip(written, whole(request, "from", 0) or 0, whole(request, "to")))
 
 
 def _frame(request: HttpRequest, replay: Replay) -> dict[str, Any]:
@@ -104,6 +105,7 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
         "diverged_at": next((one.first_step for one in kinds if one.kind == "diverge"), None),
         **_panels(request, replay, written, row),
         **stops_context(request, replay, step),
+        **notes_context(request, replay, step),
     }
 
 

@@ -100,7 +100,7 @@ def replay_breakpoint(request: HttpRequest, replay_id: str, breakpoint_id: int) 
     replay = own_replay(request, replay_id)
     kept = get_object_or_404(Breakpoint, replay=replay, pk=breakpoint_id)
     if "delete" in request.POST:
-        kept.delete()
+        breakpoints.delete(kept)
     else:
         breakpoints.change(kept, enabled=request.POST.get("enabled") == "1")
     return _back(request, replay)

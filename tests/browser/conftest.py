@@ -90,10 +90,19 @@ def browser(chromium: str) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def signed_in(site: Site, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The state of a browser that came in by a one-time link."""
-    kept = tmp_path_factory.mktemp("signed-in") / "state.json"
+    return come_in(site, browser, site.login_link(), tmp_path_factory.mktemp("signed-in") / "state.json")
+
+
+@pytest.fixture(scope="module")
+def reader(site: Site, browser: Browser, killed_job: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of somebody with whom the job of the killed task is shared."""
+    return come_in(site, browser, site.reader_link(killed_job), tmp_path_factory.mktemp("reader") / "state.json")
+
+
+def come_in(site: Site, browser: Browser, link: str, kept: Path) -> Path:
     context = browser.new_context()
     page = context.new_page()
-    page.goto(site.login_link())
+    page.goto(link)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(f"{site.url}/")
     context.storage_state(path=kept)

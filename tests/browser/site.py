@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.server_process import ServerProcess, run_command
+from bench.server_process import ROOT, ServerProcess, run_command
 
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 KILLED = "map-1.0"
 KILLED_AT_MS = 1500
+SHARE = """
+import sys
+import django
+django.setup()
+from django.contrib.auth.models import User
+from dashboard.models import Job
+from dashboard.people import sharing
+job = Job.objects.select_related("owner").get(id=sys.argv[1])
+User.objects.get_or_create(username="reader")
+sharing.share(job, by=job.owner, username="reader")
+"""
 
 
 @dataclass
@@ -40,6 +54,12 @@ class Site:
 
     def login_link(self) -> str:
         return str(self.command("login-link", "admin")["link"])
+
+    def reader_link(self, job: str) -> str:
+        """A link for somebody with whom the job is shared, and who owns nothing of it."""
+        environment = {**os.environ, "CLONOSCOPE_DATA": str(self.data), "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
+        subprocess.run([sys.executable, "-c", SHARE, job], cwd=ROOT, env=environment, check=True)
+        return str(self.command("login-link", "reader")["link"])
 
     def command(self, *arguments: str) -> dict[str, Any]:
         """A command of manage.py on this site's data; its JSON object."""

@@ -28,8 +28,9 @@ export function layoutStrip(bins, { steps, binCount, widthPx, lanes, laneHeightP
 
 const FEW_PX_APART = 12;
 
-/** Where hits stand, from the server's bins ({bin, hits, first}): alone as long as there is room for each. */
-export function layoutHits(bins, { steps, binCount, widthPx }) {
+/** Where hits stand, from the server's bins ({bin, hits, first, last}): alone as long as there is room for each. */
+export function layoutHits(bins, { steps, binCount, widthPx, view }) {
+  if (isPart(view, steps)) return zoomedHits(bins, { view, widthPx });
   const columns = Math.max(1, Math.min(binCount, Math.floor(widthPx)));
   const merged = new Map();
   for (const { bin, hits } of bins) {
@@ -46,11 +47,77 @@ export function layoutHits(bins, { steps, binCount, widthPx }) {
   });
 }
 
-/** Which step a place on the strip means, and where a step's mark stands. */
-export function stepAt(xPx, { steps, widthPx }) {
-  return Math.min(Math.max(0, Math.floor((xPx / Math.max(1, widthPx)) * steps)), Math.max(0, steps - 1));
+/** In a part of the strip a bin of several hits is a band from its first to its last: where between, nobody was told. */
+function zoomedHits(bins, { view, widthPx }) {
+  return bins
+    .filter(({ first, last = first }) => last >= view.first && first < view.end)
+    .map(({ hits, first, last = first }) => {
+      const place = (step) => Math.min(widthPx, Math.max(0, placeOf(step, { view, widthPx })));
+      if (hits === 1 || first === last) return { x: place(first), width: 0, share: 1, alone: true };
+      return { x: place(first), width: Math.max(2, place(last) - place(first)), share: 0.4, alone: false };
+    });
 }
 
-export function placeOf(step, { steps, widthPx }) {
-  return ((step + 0.5) / Math.max(1, steps)) * widthPx;
+/** Where notes stand: {x, width, note}; a range as wide as its steps, a step as a mark. */
+export function layoutNotes(notes, { steps, widthPx, view = { first: 0, end: steps } }) {
+  return notes
+    .filter(({ first, last }) => last >= view.first && first < view.end)
+    .map((note) => {
+      const left = Math.max(0, placeOf(note.first, { view, widthPx }));
+      const right = Math.min(widthPx, placeOf(note.last, { view, widthPx }));
+      return { x: left, width: Math.max(0, right - left), note };
+    });
+}
+
+/** Which step a place on the strip means, and where a step's mark stands; `view` is the part of the strip that is shown. */
+export function stepAt(xPx, { steps, widthPx, view = { first: 0, end: steps } }) {
+  const span = view.end - view.first;
+  return view.first + Math.min(Math.max(0, Math.floor((xPx / Math.max(1, widthPx)) * span)), Math.max(0, span - 1));
+}
+
+export function placeOf(step, { steps, widthPx, view = { first: 0, end: steps } }) {
+  return ((step - view.first + 0.5) / Math.max(1, view.end - view.first)) * widthPx;
+}
+
+export const LEAST_VIEW_STEPS = 20;
+
+export function isPart(view, steps) {
+  return view !== undefined && (view.first > 0 || view.end < steps);
+}
+
+/** The view made narrower or wider around a step, which stays where it is on the strip. */
+export function zoomed(view, { by, around, steps }) {
+  const span = view.end - view.first;
+  const wanted = Math.min(steps, Math.max(Math.min(LEAST_VIEW_STEPS, steps), Math.round(span * by)));
+  const share = Math.min(1, Math.max(0, (around - view.first) / Math.max(1, span)));
+  return within(Math.round(around - share * wanted), wanted, steps);
+}
+
+/** The view moved by a share of its width. */
+export function panned(view, { by, steps }) {
+  const span = view.end - view.first;
+  return within(view.first + Math.round(span * by), span, steps);
+}
+
+/** The view with a step in its middle. */
+export function centred(view, { step, steps }) {
+  const span = view.end - view.first;
+  return within(step - Math.floor(span / 2), span, steps);
+}
+
+function within(first, span, steps) {
+  const begin = Math.min(Math.max(0, first), Math.max(0, steps - span));
+  return { first: begin, end: begin + span };
+}
+
+/** A view as it stands in an address, and back: `1000-2000`, the end exclusive; undefined where it is all or no view. */
+export function viewIn(text, steps) {
+  const found = /^(\d{1,15})-(\d{1,15})$/.exec(text ?? "");
+  if (!found) return undefined;
+  const [first, end] = [Number(found[1]), Math.min(Number(found[2]), steps)];
+  return end - first >= Math.min(LEAST_VIEW_STEPS, steps) && isPart({ first, end }, steps) ? { first, end } : undefined;
+}
+
+export function viewText(view, steps) {
+  return isPart(view, steps) ? `${view.first}-${view.end}` : undefined;
 }

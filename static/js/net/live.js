@@ -5,6 +5,7 @@ import { getJson } from "./api.js";
 const ENDED = new Set(["ready", "ready-partial", "failed", "cancelled"]);
 const POLL_MS = 2_000;
 const TRIES_BEFORE_POLLING = 2;
+const CUT_OFF = 4404;
 
 // A socket that is closed before it stands is a warning in the browser's console: it is closed when it does.
 function close(socket) {
@@ -12,18 +13,26 @@ function close(socket) {
   else socket.close();
 }
 
-/** Calls onState({status, phase, done, total, unit, message, …}) with each news until an end; returns how to stop. */
-export function live({ socket, poll, onState }) {
+/**
+ * Calls onState({status, phase, done, total, unit, message, …}) with each news until an end; returns how to stop.
+ * With onNews it stays beyond the end, and tells what somebody changed; undefined after a time without a socket, when
+ * it may have been anything. onGone is called when there is nothing to watch any more, or nothing that one may see.
+ */
+export function live({ socket, poll, onState, onNews, onGone }) {
   let tries = 0;
   let timer;
   let polling;
   let current;
   let stopped = false;
+  let missed = false;
 
-  function take(state) {
+  function take(said) {
     if (stopped) return;
-    onState(state);
-    if (ENDED.has(state.status)) stop();
+    if (said.news !== undefined) return onNews?.(said.news);
+    onState(said);
+    if (missed) onNews?.();
+    missed = false;
+    if (ENDED.has(said.status) && !onNews) stop();
   }
 
   function connect() {
@@ -33,16 +42,27 @@ export function live({ socket, poll, onState }) {
       stopPolling();
       take(JSON.parse(event.data));
     };
-    current.onclose = () => {
+    current.onclose = ({ code }) => {
       if (stopped) return;
+      if (code === CUT_OFF && onGone) {
+        stop();
+        onGone();
+        return;
+      }
       tries += 1;
+      missed = true;
       if (tries >= TRIES_BEFORE_POLLING) startPolling();
       timer = setTimeout(connect, backoffMs(tries));
     };
   }
 
   function startPolling() {
-    polling ??= setInterval(() => getJson(poll).then((body) => take(body.progress ?? body), () => undefined), POLL_MS);
+    polling ??= setInterval(() => getJson(poll).then(polled, () => undefined), POLL_MS);
+  }
+
+  function polled(body) {
+    missed = true;
+    take(body.progress ?? body);
   }
 
   function stopPolling() {

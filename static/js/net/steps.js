@@ -25,7 +25,8 @@ export function stepSource(replay, cache) {
     /** `keys` says which of the state's keys are asked for: those that begin with `prefix`, behind a cursor. */
     panels: (step, keys, options) => getPart(`/replays/${replay}/?${new URLSearchParams({ step, part: "panels", ...given(keys) })}`, options),
     outcome: (step) => getPart(`/replays/${replay}/?step=${step}&part=outcome`),
-    strip: () => getJson(`/replays/${replay}/strip/`),
+    /** The strip, or the part of it from one step to another, exclusive. */
+    strip: (from, to) => getJson(`/replays/${replay}/strip/?${new URLSearchParams(given({ from: from && String(from), to }))}`),
     find: (direction, step, where) =>
       getJson(`/api/v1/replays/${replay}/find?${direction > 0 ? "after" : "before"}=${step}&where=${encodeURIComponent(JSON.stringify(where))}`),
   };

@@ -1,13 +1,15 @@
 // The replay page: moves over steps. What is at hand shows at once, panels follow, the address holds the step.
-import { strip } from "../charts/strip.js";
+import { live } from "../net/live.js";
 import { stepSource } from "../net/steps.js";
 import { addressWith, clampStep, numberIn } from "../state/cursor.js";
 import { StepCache } from "../state/steps.js";
-import { dataOf, onResize } from "./elements.js";
+import { dataOf } from "./elements.js";
 import { bindKeys, copyLink, notice, toast } from "./frame.js";
+import { notes } from "./notes.js";
 import { followProgress } from "./progress.js";
 import { putPanels, showRow, showSteering } from "./step_view.js";
 import { stops } from "./stops.js";
+import { stripView } from "./strip_view.js";
 
 const PANELS_AFTER_MS = 40;
 const ADDRESS_AFTER_MS = 150;
@@ -19,7 +21,6 @@ const cache = new StepCache();
 const source = stepSource(page.dataset.replay, cache);
 const kinds = new Map((dataOf("step-kinds") ?? []).map((kind) => [kind.name, kind]));
 const panels = new Map();
-const picture = place && strip(document.getElementById("strip"));
 let step = Number(page.dataset.step);
 let last = Number(page.dataset.last);
 let pending = page.dataset.pending === "yes";
@@ -29,6 +30,8 @@ let addressTimer;
 let asking;
 let shownKeys = keysIn(location.href);
 let stopping;
+let picture;
+let noting;
 
 /** Shows a step. Walking replaces the address, jumping adds to the history, so that back leads to where one jumped from. */
 function go(to, { jump = false, remember = true } = {}) {
@@ -48,6 +51,7 @@ function show() {
   page.dataset.step = step;
   showSteering(step, last);
   showRow(cache.at(step), kinds);
+  noting.show(step);
   picture.step(step);
   const slider = document.getElementById("strip");
   slider.setAttribute("aria-valuenow", step);
@@ -61,6 +65,7 @@ function show() {
 
 function putInPlace(nodes) {
   putPanels(nodes.map((node) => node.cloneNode(true)));
+  noting.show(step);
   panelTimer = setTimeout(() => prefetch(step + direction), PANELS_AFTER_MS);
 }
 
@@ -150,18 +155,13 @@ function along(name, missing) {
   else toast(missing);
 }
 
-async function refreshStrip() {
-  picture.data(await source.strip());
-  picture.step(step);
-}
-
 async function ended() {
   if (!place) return location.reload();
   pending = false;
   panels.clear();
   setLast((await source.written()) - 1);
   const outcome = await source.outcome(step);
-  await Promise.all([refreshStrip(), fetchPanels(), stopping.hitsAnew()]);
+  await Promise.all([picture.refresh(), fetchPanels(), stopping.hitsAnew()]);
   putPanels(outcome);
   show();
 }
@@ -170,7 +170,7 @@ async function grown() {
   if (!place) return location.reload();
   setLast((await source.written()) - 1);
   showSteering(step, last);
-  await refreshStrip();
+  await Promise.all([picture.refresh(), stopping.hitsAnew()]);
 }
 
 function setLast(value) {
@@ -180,17 +180,14 @@ function setLast(value) {
 }
 
 function begin() {
-  const slider = document.getElementById("strip");
-  onResize([slider], picture.resize);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", picture.resize);
-  picture.data({ steps: last + 1, binCount: 1, bins: [], marks: [] }); // it moves before its picture is there
-  refreshStrip().catch((fault) => notice(fault.message));
-  const drag = (event) => event.buttons & 1 && go(picture.stepAt(event));
-  slider.addEventListener("pointerdown", (event) => {
-    slider.setPointerCapture(event.pointerId);
-    go(picture.stepAt(event), { jump: true });
+  picture = stripView(document.getElementById("strip"), {
+    step: () => step,
+    last: () => last,
+    go,
+    note: (range) => noting.here(range),
+    strip: source.strip,
   });
-  slider.addEventListener("pointermove", drag);
+  noting = notes({ replay: page.dataset.replay, step: () => step, marks: picture.notes });
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[data-step], a[data-keys], #back, #forward, #last-step");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -213,6 +210,7 @@ function begin() {
   document.addEventListener("input", (event) => event.target.id === "prefix" && filterState(event.target.value));
   window.addEventListener("popstate", () => {
     showKeys(keysIn(location.href), 0);
+    picture.fromAddress();
     go(numberIn(location.href, "step") ?? 0, { remember: false });
   });
   show();
@@ -222,6 +220,23 @@ function begin() {
     row: rowHere,
     go: (to) => go(to, { jump: true }),
     marks: picture.hits,
+  });
+  watch();
+}
+
+/** What other watchers do, and what becomes of the replay, for as long as the page is open. */
+function watch() {
+  const { replay } = page.dataset;
+  live({
+    socket: `/ws/replays/${replay}/`,
+    poll: `/api/v1/replays/${replay}`,
+    // Somebody had it replayed again: what stands here is of the time before.
+    onState: ({ status }) => !pending && ["queued", "running"].includes(status) && location.reload(),
+    onNews: (news) => {
+      if (news !== "breakpoints") noting.refresh();
+      if (news !== "notes") stopping.refresh();
+    },
+    onGone: () => notice("This replay was deleted, or is no longer shared with you. What is shown here stays until you leave the page.", "warn"),
   });
 }
 
@@ -242,6 +257,12 @@ bindKeys([
   { keys: ["O"], what: "back over it", run: () => stopping.over("back over") },
   { keys: ["U"], what: "out of it: where it begins", run: () => stopping.over("out of") },
   { keys: ["u"], what: "up to where the innermost enclosing one begins", run: () => stopping.lead("out") },
+  { keys: ["m"], what: "a note on this step", run: () => noting.here() },
+  { keys: ["w", "W"], what: "zoom into the strip", run: () => picture.zoom(0.5) },
+  { keys: ["s", "S"], what: "zoom out", run: () => picture.zoom(2) },
+  { keys: ["a", "A"], what: "pan the strip back", run: () => picture.pan(-0.25) },
+  { keys: ["d", "D"], what: "pan it on", run: () => picture.pan(0.25) },
+  { keys: ["f"], what: "centre this step", run: () => picture.centre() },
   { keys: ["b"], what: "breakpoint at steps like this one", run: () => stopping.here() },
   { keys: ["/"], what: "search the steps", run: () => stopping.search() },
   { keys: ["g"], what: "go to a step, time, epoch, record or state", run: () => document.getElementById("step-field")?.select() },

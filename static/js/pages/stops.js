@@ -3,6 +3,7 @@ import { stopSource } from "../net/stops.js";
 import { addressWith } from "../state/cursor.js";
 import { plural } from "../state/format.js";
 import { Hits, likeStep, together } from "../state/hits.js";
+import { once } from "../state/ranges.js";
 import { notice, toast } from "./frame.js";
 
 const SEARCH_AFTER_MS = 250;
@@ -126,7 +127,7 @@ export function stops(page) {
   }
 
   /** The list as it is now; the focus stays. */
-  async function refresh() {
+  const refresh = once(async () => {
     const active = document.activeElement;
     const focus = panel().contains(active) ? focusOf(active) : undefined;
     const [fresh] = (await source.panel(page.step())).filter((node) => node.id === "stops");
@@ -135,7 +136,7 @@ export function stops(page) {
     const link = document.getElementById("to-stops");
     if (link) link.textContent = plural(Number(panel().dataset.enabled), "breakpoint", "breakpoints");
     await countHits();
-  }
+  });
 
   function focusOf(element) {
     const row = element.closest("[data-breakpoint]");
@@ -221,6 +222,7 @@ export function stops(page) {
     here,
     movedOtherwise: () => !leading && (moved += 1),
     search: () => field().select(),
+    refresh: () => refresh().catch(failed),
     hitsAnew: () => countHits({ anew: true }),
   };
 }

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.middleware.csrf import _get_new_csrf_string
 from django.test import Client
 
-from dashboard.models import Breakpoint, Job, JobShare, Replay, Upload, Work
+from dashboard.models import Breakpoint, Job, JobShare, Note, Replay, Upload, Work
 from dashboard.people import tokens
 from dashboard.uploads.landing import Landing
 
@@ -88,6 +88,7 @@ class World:
             "replay_id": replay.id,
             "upload_id": upload.id,
             "breakpoint_id": Breakpoint.objects.create(replay=replay, search="sent").pk,
+            "note_id": Note.objects.create(replay=replay, author=self.owner, first=3, last=5, text="here").pk,
             "token_id": token.id,
             "user_id": self.shared.pk,
             "table": "events",

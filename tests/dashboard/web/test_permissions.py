@@ -100,6 +100,11 @@ ROWS: dict[tuple[str, str], Row] = {
         api(200, 403), {"json": {"enabled": False}}
     ),
     ("DELETE", "api/v1/replays/<replay_id>/breakpoints/<breakpoint_id>"): Row(api(204, 403)),
+    ("GET", "api/v1/replays/<replay_id>/notes"): Row(api(200)),
+    # Of a replay without steps there is nothing to write on.
+    ("POST", "api/v1/replays/<replay_id>/notes"): Row(api(409, 403), {"json": {"text": "here", "first": 0}}),
+    ("PATCH", "api/v1/replays/<replay_id>/notes/<note_id>"): Row(api(200, 403), {"json": {"text": "there"}}),
+    ("DELETE", "api/v1/replays/<replay_id>/notes/<note_id>"): Row(api(204, 403)),
     ("POST", "api/v1/uploads"): Row(own(201), {"json": {"name": "x.zip", "size": 5}}),
     ("HEAD", "api/v1/uploads/<upload_id>"): Row(api(200, 404)),
     ("PATCH", "api/v1/uploads/<upload_id>"): Row(api(204, 404), PIECE),
@@ -151,6 +156,9 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "replays/<str:replay_id>/breakpoints/<int:breakpoint_id>/"): Row(
         page(302, 403), {"data": {"delete": "1"}}
     ),
+    ("GET", "replays/<str:replay_id>/notes/"): Row(page(200)),
+    ("POST", "replays/<str:replay_id>/notes/"): Row(page(302, 403), {"data": {"text": "here", "first": "0"}}),
+    ("POST", "replays/<str:replay_id>/notes/<int:note_id>/"): Row(page(302, 403), {"data": {"delete": "1"}}),
     ("POST", "replays/<str:replay_id>/cancel/"): Row(page(302, 403)),
     ("POST", "replays/<str:replay_id>/retry/"): Row(page(302, 403)),
     ("GET", "replays/<str:replay_id>/delete/"): Row(page(200, 403)),
