@@ -57,8 +57,7 @@ class Following:
         source, scene, task = self.source, self.scene, self.scene.task
         shape = source.graph.task(task)
         plan = self._plan()
-        writes = SinkWrites(source, self.story, task, scene.attempt, plan.state)
-        self.comparison = Comparison(source, task, own=scene.attempt, against=scene.before, writes=writes)
+        self.comparison = self._compared(plan)
         self._recovered_buffers = [
             len(built_buffers(self.returned, thread_of_output(k), plan.where)) for k in range(len(shape.outputs))
         ]
@@ -76,7 +75,15 @@ class Following:
             on_append=self._tell_used_up,
             on_snapshot=self._on_snapshot,
         )
-        self.execution = Execution(source, plan, operator_of(source, task), self.stepping)
+        self.execution = self._executed(plan)
+
+    def _compared(self, plan: Plan) -> Comparison:
+        source, scene = self.source, self.scene
+        writes = SinkWrites(source, self.story, scene.task, scene.attempt, plan.state)
+        return Comparison(source, scene.task, own=scene.attempt, against=scene.before, writes=writes)
+
+    def _executed(self, plan: Plan) -> Execution:
+        return Execution(self.source, plan, operator_of(self.source, self.scene.task), self.stepping)
 
     # --- what is followed ---
 

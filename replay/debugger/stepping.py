@@ -36,7 +36,7 @@ class Stepping:
     asked for the buffers of an input.
 
     Up to `recovered` (None: throughout) the log that is followed is that of `lineage`; beyond it the replayed attempt
-    is a new execution, whose choices stand in `own_lineage`.
+    is a new execution, whose choices stand in `own_lineage`. `free`: a fork has left its log, and chooses for itself.
     """
 
     shape: Task
@@ -54,6 +54,7 @@ class Stepping:
     execution: Execution | None = None
     coarse: bool = False
     was_coarse: bool = False
+    free: bool = False
     _state: dict[str, str] = field(default_factory=dict)
     _numbers: dict[tuple[str, int], int] = field(default_factory=dict)
     _order_written: bool = False
@@ -278,7 +279,7 @@ class Stepping:
         end = self.execution.log.length(MAIN, epoch)
         self.steps.write(
             "append",
-            f"Appends it{'' if self._is_beyond(MAIN, epoch, end - size) else ' again'}: {determinant.kind} at offset "
+            f"{self._appends(epoch, end - size)}: {determinant.kind} at offset "
             f"{end - size:,} of the main log, epoch {epoch}.",
             causes=self.steps.caused_by("fire-async" if is_async(determinant) else "take-determinant"),
             log=MAIN,
@@ -286,6 +287,11 @@ class Stepping:
             size=size,
         )
         self.on_append()
+
+    def _appends(self, epoch: int, offset: int) -> str:
+        if self.free:
+            return "Chooses anew, and appends it"
+        return f"Appends it{'' if self._is_beyond(MAIN, epoch, offset) else ' again'}"
 
     def firing(self, determinant: Determinant) -> None:
         """An asynchronous determinant is about to be executed; the step is written when it is taken from the log."""
@@ -349,7 +355,7 @@ class Stepping:
             )
             self.steps.took(taken, BufferBuilt(named.buffer_bytes))
         what = "an event" if cut.is_event else "records"
-        like = "in a new execution" if beyond else "as in the first execution"
+        like = "in a new execution" if beyond or self.free else "as in the first execution"
         self.steps.write(
             "cut-buffer",
             f"Cuts buffer {cut.seq} of {channel}: {bytes_of(len(cut.payload))} of {what}, {like}.",

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from replay.errors import InvariantError
 from replay.log.determinants import Determinant
-from replay.services.cursor import Cursor
+from replay.services.cursor import Cursor, Divergence
 
 D = TypeVar("D", bound=Determinant)  # one kind of determinant
 Append = Callable[[Determinant, int], object]
@@ -36,6 +36,19 @@ class ChoiceObserver(Protocol):
         """A determinant was appended to the task's own main log."""
 
 
+class Beside(Protocol):
+    """Stands beside choices that follow a log which may not apply: those of a fork. `Divergence` is no end there."""
+
+    def left(self, found: Divergence) -> None:
+        """The log holds something else than what is asked for; from here on nothing of it is followed."""
+
+    def gives(self, kind: type[D], unlike: Callable[[D], str | None] | None) -> D | None:
+        """What is chosen where no log says it; None leaves it to the wall."""
+
+    def followed(self, determinant: Determinant) -> None:
+        """A determinant of the log was used."""
+
+
 class Choices:
     """Live without a cursor. With one, follows it to its end and goes on live from there, even in mid-record."""
 
@@ -43,6 +56,7 @@ class Choices:
         """`append` None: the protocol logs nothing (sharing depth 0)."""
         self.epoch = epoch
         self.observer: ChoiceObserver | None = None
+        self.beside: Beside | None = None
         self._append = append
         # The place in the returned log; None as soon as it is used up.
         self.cursor = cursor if cursor is not None and not cursor.used_up else None
@@ -57,11 +71,28 @@ class Choices:
 
         `unlike` says what was asked for, of a logged determinant that can't be the answer to it.
         """
+        if self.beside is not None:
+            return self._sync_beside(self.beside, kind, make, unlike)
         if self.cursor is None:
             chosen = make()
             self.append(chosen)
             return chosen
         return self.follow(kind, unlike)
+
+    def _sync_beside(
+        self, beside: Beside, kind: type[D], make: Callable[[], D], unlike: Callable[[D], str | None] | None
+    ) -> D:
+        cursor = self.cursor
+        if cursor is not None:
+            ahead = cursor.peek(self.epoch)
+            asked = unlike(ahead) if unlike is not None and isinstance(ahead, kind) else None
+            if isinstance(ahead, kind) and asked is None:
+                beside.followed(ahead)
+                return self.follow(kind, unlike)
+            beside.left(cursor.divergence(self.epoch, asked or f"a {kind.kind} determinant"))
+        chosen = beside.gives(kind, unlike) or make()
+        self.append(chosen)
+        return chosen
 
     def follow(self, kind: type[D], unlike: Callable[[D], str | None] | None = None) -> D:
         """Takes the next determinant of the returned log and appends it again before anything else can be appended."""

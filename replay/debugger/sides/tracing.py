@@ -17,7 +17,7 @@ from replay.log.codec import encode
 from replay.log.determinants import Determinant
 from replay.model import Record, json_bytes
 from replay.runtime.body.output import Cut
-from replay.runtime.operators import Timer
+from replay.runtime.operators import Operator, Timer
 
 
 class Tracing:
@@ -41,10 +41,14 @@ class Tracing:
     def attach(self, execution: Execution) -> None:
         """After the steps have begun, and before anything is executed."""
         self.execution = execution
-        self.path = file_of(execution.body.operator)
+        self.path_of(execution.body.operator)
         execution.body.observer = self
         execution.body.choices.observer = self
         self._base()
+
+    def path_of(self, operator: Operator) -> None:
+        """Another operator goes on: it is its lines that are named."""
+        self.path = file_of(operator)
 
     def _base(self) -> None:
         """What the state is where the notes begin: one item a key."""
