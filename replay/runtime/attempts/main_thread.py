@@ -20,6 +20,8 @@ class MainThread:
         self._scheduled = False
         self._token = 0
         self._interruptions: deque[str] = deque()
+        # After an interruption that filled its outputs an element comes first: timers always due starve nobody.
+        self._owes_element = False
         self._planned = 0
         self._batch_us = 0
         self._batch_first = 0
@@ -57,7 +59,8 @@ class MainThread:
 
     def _shorten_batch(self, now_us: int) -> None:
         record_us = self.attempt.engine.costs.record_us
-        begun = max(0, -(-(now_us - self._batch_us) // record_us)) if record_us else self._planned
+        begun = -(-(now_us - self._batch_us) // record_us) if record_us else self._planned
+        begun = max(int(self._owes_element), begun)
         if begun < self._planned:
             self._planned = begun
             self._run_at(self._batch_us + begun * record_us)
@@ -82,6 +85,7 @@ class MainThread:
         if self._planned:
             self._process()
             self._planned = 0
+            self._owes_element = False
             self.settle()
         if self.attempt.executing:
             self._plan()
@@ -98,10 +102,23 @@ class MainThread:
     # --- what next ---
 
     def _plan(self) -> None:
-        attempt, body = self.attempt, self.attempt.body
-        while self._interruptions and attempt.settled and not self._held_back:
-            attempt.timers.fire(self._interruptions.popleft())
+        if not self._owes_element:
+            self._fire_timers()
+        self._plan_elements()
+        if self._owes_element and not self._planned and not self._held_back:
+            self._owes_element = False  # there is none yet
+            self._fire_timers()
+            if not self._scheduled:
+                self._plan_elements()
+
+    def _fire_timers(self) -> None:
+        while self._interruptions and self.attempt.settled and not self._held_back:
+            self.attempt.timers.fire(self._interruptions.popleft())
             self.settle()
+            self._owes_element = self._held_back
+
+    def _plan_elements(self) -> None:
+        attempt, body = self.attempt, self.attempt.body
         if self._held_back or not attempt.executing:
             return
         if not body.pending_elements:

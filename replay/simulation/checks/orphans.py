@@ -164,10 +164,14 @@ def _decision(
     orphans: dict[int, list[dict[str, Any]]],
     detected: int,
 ) -> Decision:
-    """A slot may have been waited for since."""
-    decided_us = int(replaced["t_us"]) - (replaced.get("waited_us") or 0)
+    """A slot may have been waited for since: then no event says when, among those of that moment, it was decided."""
+    waited_us = replaced.get("waited_us") or 0
+    decided_us = int(replaced["t_us"]) - waited_us
     with_it = orphans.get(detected, [])
-    since = (one["n"] for one in recording.events[detected + 1 :] if one["t_us"] >= decided_us)
-    n = min((one["n"] for one in with_it), default=next(since))
+    # Of two decisions in one moment the one that was detected first was taken first.
+    earlier = [one["n"] for re, given_up in orphans.items() if re < detected for one in given_up]
+    begin = 1 + max((n for n in earlier if recording.events[n]["t_us"] == decided_us), default=detected)
+    since = next(one["n"] for one in recording.events[begin:] if one["t_us"] >= decided_us)
+    n = min((one["n"] for one in with_it), default=since if waited_us else replaced["n"])
     completed = max((0, *recording.completed_before(n)))
     return Decision(failure, n, decided_us, completed, {one["task"] for one in with_it})

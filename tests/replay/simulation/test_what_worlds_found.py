@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from unittest import mock
@@ -223,3 +224,22 @@ def test_who_was_asked_by_an_orphan_that_is_gone_sends_it_nothing() -> None:
     verdict = trial_of(plan)
     assert not verdict.faults
     assert b"orphan: it followed from choices of source-2.0" in events_of(verdict)
+
+
+def test_two_failures_that_are_decided_in_one_moment_have_each_orphan_once() -> None:
+    """The second finds given up whom the first gave up, though all of it has one time."""
+    verdict = trial_of(kept_plan("decided-in-one-moment", "source>map-1 map-1>map-2 source-2>map-2 map-2>sink"))
+    assert not verdict.faults
+    decided = [
+        (event["t_us"], event["task"])
+        for event in map(json.loads, events_of(verdict).splitlines())
+        if event["type"] == "standby-activated"
+    ]
+    assert any(at == later for (at, _), (later, _) in pairwise(decided))
+
+
+def test_timers_that_are_always_due_leave_time_for_records() -> None:
+    """Watermarks every 2 ms, each held back until a storage that is slower has stored the one before."""
+    verdict = trial_of(kept_plan("timers-always-due", "source>bids bids>count count>sink"))
+    assert not verdict.faults
+    assert verdict.world.engine is not None and verdict.world.engine.scheduler.now_us < 10_000_000
