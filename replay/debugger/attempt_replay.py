@@ -49,7 +49,7 @@ def replay_attempt(
         execution.start()
         while execution.step():
             pass
-        execution.log.check_complete()
+        execution.check_complete()
     except Missing:
         if not execution.log.lengths:
             walk_log(plan.logs, source.graph.task(task), lineage, steps, Bringers())

@@ -5,21 +5,21 @@ from __future__ import annotations
 import errno
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from replay.bundle.members import member_name
+from replay.debugger.diverging.adopting import AdoptingCursor
 from replay.debugger.inputs import ChannelTakes, Taken
 from replay.debugger.logs import Built, Logs, Reappended, built_buffers
 from replay.debugger.members import damaged
 from replay.debugger.outcome import DivergenceFound, Missing
+from replay.debugger.plan import Plan, Watcher
 from replay.debugger.ports import RecordingSource
 from replay.errors import CorruptMember, InvariantError, ReplayError
 from replay.log.determinants import Determinant
-from replay.model import MAIN, Record, TaskId, Thread, thread_of_output
+from replay.model import MAIN, Record, Thread, thread_of_output
 from replay.runtime.body.gate import arrival
-from replay.runtime.body.output import Cut
 from replay.runtime.body.task import TaskBody
 from replay.runtime.operators import Operator
 from replay.services import Divergence
@@ -27,60 +27,7 @@ from replay.services import Divergence
 _SOURCE_LINES = 64
 
 
-class Watcher(Protocol):
-    """Is told what an execution does; the part that writes steps, or that compares in silence."""
-
-    def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None:
-        """A buffer is about to be taken; with the epoch, main log offset and record count before it."""
-
-    def cut(self, k: int, cut: Cut, named: Built | None) -> None:
-        """A buffer was cut off output `k`, as its log names it."""
-
-    def wrote(self, record: Record) -> None:
-        """A sink gave a record to the outside."""
-
-    def sealed(self, epoch: int) -> list[dict[str, Any]]:
-        """The task passes a barrier that ends this epoch: what its sink sealed."""
-
-    def epoch_started(self, epoch: int) -> None:
-        """The task passed a barrier."""
-
-    def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
-        """A snapshot is complete."""
-
-    def records_done(self) -> None:
-        """One more record was processed, with all that followed from it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is executed: `take_from` are the attempts whose receipts say what was taken, `logs` what is followed.
-
-    `recovered`: how far `logs` are what `where` says; from there on they are `beyond`. None: all of them.
-    `begin_anew`: the attempts of which receivers take no half record that another attempt began.
-    """
-
-    task: TaskId
-    checkpoint: int
-    state: Mapping[str, Any] | None
-    logs: Logs
-    take_from: tuple[int, ...]
-    where: str
-    to_the_last_take: bool = False
-    recovered: Logs | None = None
-    beyond: str = ""
-    begin_anew: Collection[tuple[str, int]] = ()
-
-    @property
-    def is_own_log(self) -> bool:
-        """Whether the log of the attempt itself is followed, all along or in the end."""
-        return self.recovered is not None or len(self.take_from) == 1
-
-    def where_at(self, thread: Thread, epoch: int, offset: int) -> str:
-        """Whose log is followed there."""
-        if self.recovered is None or offset < len(self.recovered.get(thread, {}).get(epoch, b"")):
-            return self.where
-        return self.beyond
+__all__ = ["Execution", "Plan", "Watcher"]
 
 
 class Execution:
@@ -91,7 +38,7 @@ class Execution:
         self.plan = plan
         self.watcher = watcher
         self.shape = source.graph.task(plan.task)
-        self.log = Reappended(plan.task, plan.logs, plan.where_at)
+        self.log = Reappended(plan.task, plan.logs, plan.where_at, self._differs)
         self.inputs = [
             ChannelTakes(
                 source,
@@ -113,6 +60,17 @@ class Execution:
         self._last: Taken | None = None
         self._senders: dict[int, int] = {}
         self.body = self._body(operator)
+        self._adopting = self._adopt() if watcher.goes_on else None
+
+    def _adopt(self) -> AdoptingCursor:
+        """Follows the log in a way that goes on where the task asks for something else."""
+        cursor = AdoptingCursor(self.plan.logs.get(MAIN, {}), lambda found: self._differs(self._log_differs(found)))
+        self.body.choices.cursor = None if cursor.used_up else cursor
+        return cursor
+
+    def _differs(self, found: DivergenceFound) -> None:
+        found.execution = self
+        self.watcher.differs(found)
 
     def _body(self, operator: Operator) -> TaskBody:
         """An edge: a snapshot from a recording may be anything, and so may what the operator makes of it."""
@@ -143,29 +101,37 @@ class Execution:
     # --- what the body tells and asks ---
 
     def _append(self, thread: Thread, determinant: Determinant, epoch: int) -> None:
-        self.log.append(thread, determinant, epoch)
+        if self._adopting is None or self._adopting.counts(self.log, thread, determinant, epoch):
+            self.log.append(thread, determinant, epoch)
 
     def now_ms(self) -> int:
         """The world is asked only where the log has no answer: that is a divergence."""
-        raise self._past_the_log("a timestamp determinant")
+        self._past_the_log("a timestamp determinant")
+        return self._adopting.last_ms if self._adopting is not None else 0
 
     def random_int32(self) -> int:
         """As `now_ms`."""
-        raise self._past_the_log("an rng determinant")
+        self._past_the_log("an rng determinant")
+        return 0
 
     def external(self, call: str, request: Any, effect: str) -> Any:
         """As `now_ms`: nothing outside is asked again."""
-        raise self._past_the_log(f"the external call {call!r} with effect {effect}")
+        self._past_the_log(f"the external call {call!r} with effect {effect}")
+        return None
 
-    def _past_the_log(self, asked: str) -> Divergence:
+    def _past_the_log(self, asked: str) -> None:
+        """Raises, unless the replay goes on: then the task is given something, of which nothing is claimed."""
         epoch = self.body.epoch
-        return Divergence(
+        found = Divergence(
             asked=asked,
             logged="nothing more",
             thread=MAIN,
             epoch=epoch,
             offset=self.log.length(MAIN, epoch),
         )
+        if self._adopting is None:
+            raise found
+        self._differs(self._log_differs(found))
 
     def wrote(self, record: Record) -> None:
         """A sink's record."""
@@ -200,7 +166,11 @@ class Execution:
 
     def start(self) -> None:
         """Takes what its first epoch begins with, and fires what the log pins to the very beginning."""
-        self._guarded(self.body.start)
+        try:
+            self._guarded(self.body.start)
+        except DivergenceFound as found:
+            found.execution = self
+            raise
 
     def next_time_us(self) -> int | None:
         """When the attempt did what would be done next, as far as its receipts tell; those of others say nothing."""
@@ -211,6 +181,23 @@ class Execution:
 
     def step(self) -> bool:
         """Does the next thing; False where nothing is left to do."""
+        try:
+            return self._step()
+        except DivergenceFound as found:
+            found.execution = self
+            raise
+
+    def check_complete(self, upto: Logs | None = None) -> None:
+        """At the end everything was appended again; or so much of it."""
+        try:
+            self.log.check_complete(upto)
+        except DivergenceFound as found:
+            found.execution = self
+            raise
+
+    def _step(self) -> bool:
+        if self._adopting is not None and self.body.replaying and self._adopting.used_up:
+            self.body.choices.cursor = None
         if self.stopped:
             return False
         if self._cut_what_is_there():
@@ -236,8 +223,17 @@ class Execution:
                 self.watcher.cut(k, self.body.cut(k, named.buffer_bytes), named)
                 progressed = True
             if pending and writer.head_is_closed and not self.stopped:
-                raise self._wrong_size(k, pending[0], writer.available_bytes)
+                self._differs(self._wrong_size(k, pending[0], writer.available_bytes))
+                self._cut_all_there(k, pending.popleft())
+                progressed = True
         return progressed
+
+    def _cut_all_there(self, k: int, named: Built) -> None:
+        """After a buffer that can't be rebuilt: what there is of it leaves the stream, so that the next may fit."""
+        if self._adopting is not None:
+            self._adopting.uncounted[thread_of_output(k), named.epoch] = 1
+        if available := self.body.writers[k].available_bytes:
+            self.body.cut(k, available)
 
     def _wrong_size(self, k: int, named: Built, there: int) -> DivergenceFound:
         channel = self.shape.outputs[k].channel
@@ -262,8 +258,7 @@ class Execution:
             return False
         records = list(islice(self._records, _SOURCE_LINES))
         if not records:
-            self._check_nothing_left("records of its source")
-            return False
+            return self._check_nothing_left("records of its source")
         self.body.feed_source(records)
         return True
 
@@ -297,8 +292,7 @@ class Execution:
             self._offer()
             i = self._guarded(lambda: self.body.next_input(self._as_recorded))
         if i is None:
-            self._check_nothing_left("buffers of its inputs")
-            return False
+            return self._check_nothing_left("buffers of its inputs")
         self._take_from(i)
         return True
 
@@ -351,14 +345,14 @@ class Execution:
         rank = self.plan.take_from.index(taken.attempt)
         return rank, receipt.taken_us, receipt.epoch, receipt.offset, receipt.record_count
 
-    def _check_nothing_left(self, what: str) -> None:
-        """The inputs are at their end: so must the log be."""
+    def _check_nothing_left(self, what: str) -> bool:
+        """The inputs are at their end: so must the log be. False: nothing is left to do."""
         if self.body.replaying:
             cursor = self.body.choices.cursor
             epoch = self.body.epoch
             following = cursor.peek(epoch) if cursor is not None else None
             offset = cursor.offset(epoch) if cursor is not None else None
-            raise DivergenceFound(
+            left = DivergenceFound(
                 f"The recording holds no more {what} for {self.plan.task}, but "
                 f"{self.plan.where_at(MAIN, epoch, offset or 0)} goes on in epoch {epoch} at offset {offset} with "
                 f"{following or 'a later epoch'}.",
@@ -368,9 +362,13 @@ class Execution:
                 asked="nothing more",
                 logged=repr(following),
             )
+            self._differs(left)
+            self.body.choices.cursor = None  # nothing can be asked of what is left over
         for k, pending in enumerate(self.pending):
             if pending:
-                raise self._wrong_size(k, pending[0], self.body.writers[k].available_bytes)
+                self._differs(self._wrong_size(k, pending[0], self.body.writers[k].available_bytes))
+                pending.clear()
+        return False
 
     # --- where operators and damaged buffers fail ---
 

@@ -157,7 +157,7 @@ class Following:
                 break
         if self.tells:
             self.walk.check_all_seen()
-        execution.log.check_complete(self.returned if execution.stopped else None)
+        execution.check_complete(self.returned if execution.stopped else None)
 
     def _catch_up(self) -> None:
         """Recorded events come before what was done after them."""

@@ -85,6 +85,7 @@ class Reappended:
     task: TaskId
     expected: Logs
     where_at: Callable[[Thread, int, int], str]
+    differs: Callable[[DivergenceFound], None]
     lengths: dict[tuple[Thread, int], int] = field(default_factory=dict)
     own_choices: int = 0
 
@@ -97,7 +98,7 @@ class Reappended:
         if not wanted:
             self.own_choices += 1
         elif wanted != data:
-            raise DivergenceFound(
+            found = DivergenceFound(
                 f"The replay of {self.task} appends {determinant} to {thread}, epoch {epoch}, at offset {at}, where "
                 f"{self.where_at(thread, epoch, at)} holds {wanted.hex()}.",
                 thread=thread,
@@ -106,6 +107,7 @@ class Reappended:
                 asked=repr(determinant),
                 logged=wanted.hex(),
             )
+            self.differs(found)
 
     def length(self, thread: Thread, epoch: int) -> int:
         """How much of an epoch was appended so far."""
@@ -121,7 +123,7 @@ class Reappended:
             for epoch, data in by_epoch.items():
                 done = self.length(thread, epoch)
                 if done < len(data):
-                    raise DivergenceFound(
+                    found = DivergenceFound(
                         f"The replay of {self.task} ends with {done} bytes of {thread}, epoch {epoch}, where "
                         f"{self.where_at(thread, epoch, done)} holds {len(data)}: {len(data) - done} bytes are left "
                         f"over.",
@@ -131,3 +133,4 @@ class Reappended:
                         asked="nothing more",
                         logged=data[done : done + 16].hex(),
                     )
+                    self.differs(found)

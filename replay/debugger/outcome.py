@@ -41,12 +41,16 @@ class Outcome:
 
 
 class DivergenceFound(Exception):
-    """Two things of a recording, or a recording and its replay, disagree: a result, carried to where it is told."""
+    """Two things of a recording, or a recording and its replay, disagree: a result, carried to where it is told.
+
+    `execution`: what was executed when it was found, if anything was; it knows what was followed and how far it came.
+    """
 
     def __init__(self, sentence: str, **detail: Any):
         super().__init__(sentence)
         self.sentence = sentence
         self.detail = {key: value for key, value in detail.items() if value is not None}
+        self.execution: Any = None
 
 
 class Missing(Exception):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from replay.causality.life import life_of
-from replay.debugger.answers import Answers, Bringers, check_prefix_of_lineage
+from replay.debugger.answers import Answers, Bringers, check_prefix_of_lineage, first_difference
 from replay.debugger.evidence import check_output
 from replay.debugger.following import Following, Until
 from replay.debugger.lineage import Lineage
@@ -250,11 +250,17 @@ class RecoveryReplay:
         present = set(source.attempts(scene.task))
         for attempt in sorted({scene.attempt, *scene.before} & present):
             for k in range(len(source.graph.task(scene.task).outputs)):
-                check_output(source, self.story, scene.task, attempt, k)
+                self._check_output(scene.task, attempt, k)
         for channel in source.graph.task(scene.task).inputs:
             one = source.graph.channel(channel)
             for attempt in source.attempts(one.source):
-                check_output(source, self.story, one.source, attempt, one.k)
+                self._check_output(one.source, attempt, one.k)
+
+    def _check_output(self, task: TaskId, attempt: int, k: int) -> None:
+        try:
+            check_output(self.source, self.story, task, attempt, k)
+        except DivergenceFound as found:
+            self.steps.findings.differs(found)
 
     def _check_own_log(self, logs: Returned) -> None:
         """What the attempt itself recorded begins with what was returned to it."""
@@ -268,13 +274,18 @@ class RecoveryReplay:
             if mine.startswith(copy.data) or (cut_short and copy.data.startswith(mine)):
                 continue
             path = f"tasks/{self.scene.task}/{self.scene.attempt}/{copy.log.thread}/{copy.epoch}.det"
-            raise DivergenceFound(
+            at = first_difference(mine, copy.data)
+            found = DivergenceFound(
                 f"{path} does not begin with the {len(copy.data)} bytes that were returned: the live recovery appended "
-                f"something else.",
+                f"something else from offset {at} on.",
                 member=path,
                 thread=copy.log.thread,
                 epoch=copy.epoch,
+                offset=at,
+                asked=copy.data[at : at + 8].hex(),
+                logged=mine[at : at + 8].hex(),
             )
+            self.steps.findings.differs(found)
 
     def _verify_attempts(self) -> None:
         """Every attempt of this task, and of those it reads from, executed again as a whole; and, where the recording
@@ -291,9 +302,11 @@ class RecoveryReplay:
 
     def _verify(self, task: TaskId, attempt: int) -> None:
         for k in range(len(self.source.graph.task(task).outputs)):
-            check_output(self.source, self.story, task, attempt, k)
+            self._check_output(task, attempt, k)
         try:
             verify_attempt(self.source, self.story, task, attempt, self.steps.look_up)
+        except DivergenceFound as found:
+            self.steps.findings.differs(found)
         except Missing as missing:
             self._note(f"{task} attempt {attempt}: {missing.sentence}")
 

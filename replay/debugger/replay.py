@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from replay.debugger.attempt_replay import replay_attempt
+from replay.debugger.diverging.findings import Findings, OnDivergence
+from replay.debugger.diverging.telling import sentence_of, told
 from replay.debugger.following import Until
 from replay.debugger.lacking import first_lack
 from replay.debugger.outcome import DivergenceFound, Missing, Outcome
@@ -14,6 +16,7 @@ from replay.debugger.recovery_replay import ROLLS_BACK, RecoveryReplay
 from replay.debugger.scene import Scene, choose
 from replay.debugger.steps import Progress, StepWriter
 from replay.debugger.story import Story
+from replay.debugger.verify import culprit_upstream
 from replay.errors import CorruptMember, printable
 
 # `none`: nothing is returned in a recovery, and attempts are executed again from what was observed.
@@ -27,6 +30,7 @@ def replay(
     failure: int | None = None,
     attempt: int | None = None,
     until: Until = "snapshot",
+    on_divergence: OnDivergence = "stop",
     sink: StepSink | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
@@ -34,28 +38,31 @@ def replay(
     """The recovery of a failure (the first, where none is named), or with `attempt` that attempt from its own log.
 
     `until` says how far a recovery's replay goes on beyond what was returned, along the new attempt's own choices.
+    At a divergence it stops, or goes on with `on_divergence`: what the recording holds is taken for true.
     What the recording contradicts is the verdict `diverged`; what it lacks is `unknown`, with what is missing.
     Raises `ReplayError` where what was asked for isn't in the recording, and `Cancelled`.
     """
     story = Story.read(source.events())
     scene = choose(source, story, task=task, failure=failure, attempt=attempt)
     steps = StepWriter(sink or NoSteps(), scene.task, progress, cancelled)
+    steps.findings = Findings(on_divergence, lambda found, number: _tell(source, story, scene, steps, found, number))
     try:
         if story.unreadable is not None:
             raise DivergenceFound(f"The events can't be read to their end: {story.unreadable}", member="events.ndjson")
-        if scene.failure is None:
-            return _run_attempt(source, story, scene, steps)
-        return _run_recovery(source, story, scene, steps, until)
+        run = _run_attempt if scene.failure is None else _run_recovery
+        outcome = run(source, story, scene, steps, until)
+        return _gone_on(source, scene, steps) if steps.findings.all and outcome.verdict != "unknown" else outcome
     except DivergenceFound as found:
-        return _diverged(story, scene, steps, found)
+        steps.findings.add(found)
     except CorruptMember as fault:
         damage = DivergenceFound(f"A member is damaged: {fault}", member=fault.path, offset=fault.offset)
-        return _diverged(story, scene, steps, damage)
+        steps.findings.add(damage)
     except Missing as missing:
         steps.write("finish", missing.sentence, causes=_grounds(story, scene, steps, "transition"))
         return _outcome("unknown", scene, steps, missing.sentence, missing.detail)
     finally:
         steps.sink.flush()
+    return _diverged(scene, steps)
 
 
 def _known_protocol(source: RecordingSource) -> None:
@@ -85,7 +92,7 @@ def _run_recovery(source: RecordingSource, story: Story, scene: Scene, steps: St
     return _outcome(verdict, scene, steps, sentence, replayed.detail)
 
 
-def _run_attempt(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> Outcome:
+def _run_attempt(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter, _: Until) -> Outcome:
     try:
         sentence, detail = replay_attempt(source, story, scene, steps)
     except DivergenceFound as found:
@@ -109,19 +116,44 @@ def _grounds(story: Story, scene: Scene, steps: StepWriter, *kinds: str) -> tupl
     return (f"event:{number}",) if isinstance(number, int) else ()
 
 
-def _diverged(story: Story, scene: Scene, steps: StepWriter, found: DivergenceFound) -> Outcome:
-    detail = found.detail
-    steps.write(
+def _tell(
+    source: RecordingSource, story: Story, scene: Scene, steps: StepWriter, found: DivergenceFound, number: int
+) -> tuple[str, dict[str, Any]]:
+    """Writes the step of a divergence. Of the first the reason is looked for; the others may follow from it."""
+    if number == 1:
+        if steps.findings.goes_on:
+            found = culprit_upstream(source, story, scene.task, found)
+        detail = told(source, story, steps, found)
+        sentence = sentence_of(found, detail)
+    else:
+        detail, sentence = dict(found.detail), f"Divergence {number}: {found.sentence}"
+    thread, offset = detail.get("thread"), detail.get("offset")
+    step = steps.write(
         "diverge",
-        found.sentence,
-        actor=str(detail.get("thread", "main")),
+        sentence,
+        actor=str(thread or "main"),
         causes=_grounds(story, scene, steps, "take-buffer", "take-determinant", "cut-buffer", "hold-back", "answer"),
-        log=detail.get("thread"),
-        log_offset=detail["offset"] if "thread" in detail and isinstance(detail.get("offset"), int) else None,
+        log=thread,
+        log_offset=offset if thread is not None and isinstance(offset, int) else None,
         channel=detail.get("channel"),
         buffer=detail.get("buffer"),
     )
-    return _outcome("diverged", scene, steps, found.sentence, detail)
+    return sentence, {**detail, "step": step}
+
+
+def _diverged(scene: Scene, steps: StepWriter) -> Outcome:
+    findings = steps.findings
+    return _outcome("diverged", scene, steps, findings.all[0].sentence, findings.detail())
+
+
+def _gone_on(source: RecordingSource, scene: Scene, steps: StepWriter) -> Outcome:
+    """Past divergences to the end; they prove nothing where the recording lacks something that was there."""
+    first = steps.findings.all[0]
+    lack = first_lack(source)
+    if lack is None:
+        return _diverged(scene, steps)
+    missing = lack.instead_of(DivergenceFound(first.sentence, **first.detail))
+    return _outcome("unknown", scene, steps, missing.sentence, missing.detail)
 
 
 def _outcome(verdict: Any, scene: Scene, steps: StepWriter, sentence: str, detail: dict[str, Any]) -> Outcome:

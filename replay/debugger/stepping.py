@@ -65,6 +65,18 @@ class Stepping:
     _noted: bool = True
     _seeded: bool = False
 
+    # --- divergences ---
+
+    @property
+    def goes_on(self) -> bool:
+        """As the replay was asked to."""
+        return self.steps.findings.goes_on
+
+    def differs(self, found: DivergenceFound) -> None:
+        """Raises it, or writes the step of it and lets the execution go on."""
+        found.execution = self.execution
+        self.steps.findings.differs(found)
+
     # --- the beginning ---
 
     def begin(self, execution: Execution, restored: str, causes: tuple[str, ...]) -> None:
@@ -94,8 +106,11 @@ class Stepping:
 
     def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None:
         """The execution's watcher: kept until the body takes it."""
-        self.comparison.taken(taken, epoch, offset, record_count)
         self._last_taken = taken
+        try:
+            self.comparison.taken(taken, epoch, offset, record_count)
+        except DivergenceFound as found:
+            self.differs(found)
         if taken.attempt == self.comparison.own:  # what an earlier attempt took beyond it tells nothing of its time
             self.steps.t_us = max(self.steps.t_us, taken.receipt.taken_us)
 
@@ -326,7 +341,11 @@ class Stepping:
 
     def wrote(self, record: Record) -> None:
         """A sink gave a record to the outside."""
-        held_back = self.comparison.wrote(record)
+        held_back = False
+        try:
+            held_back = self.comparison.wrote(record)
+        except DivergenceFound as found:
+            self.differs(found)
         given = "has it already: it is held back" if held_back else "is given it"
         self.steps.write(
             "write-record",
@@ -373,9 +392,10 @@ class Stepping:
         """A buffer that differs is told of before the divergence is: what stands beside it says how it came about."""
         try:
             matches, received = self.comparison.cut(k, cut, beyond=beyond)
-        except DivergenceFound:
+        except DivergenceFound as found:
             self._write_held_back(k, cut, beyond, False, self.comparison.was_received(k, cut.seq))
-            raise
+            self.differs(found)
+            return
         self._write_held_back(k, cut, beyond, matches, received)
 
     def _write_held_back(self, k: int, cut: Cut, beyond: bool, matches: bool | None, received: bool | None) -> None:
@@ -427,7 +447,10 @@ class Stepping:
 
     def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
         """A snapshot is complete."""
-        self.comparison.snapshot_taken(checkpoint, state)
+        try:
+            self.comparison.snapshot_taken(checkpoint, state)
+        except DivergenceFound as found:
+            self.differs(found)
         self.on_snapshot(checkpoint)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from replay.debugger.diverging.findings import Findings
 from replay.debugger.outcome import Cancelled
 from replay.debugger.ports import StepRow, StepSink
 from replay.debugger.taken import facts_of
@@ -32,6 +33,8 @@ class StepWriter:
     t_us: int = 0
     count: int = 0
     last: dict[str, int] = field(default_factory=dict)
+    said: dict[str, str] = field(default_factory=dict)
+    findings: Findings = field(default_factory=Findings)
 
     def write(
         self,
@@ -50,6 +53,7 @@ class StepWriter:
         step = self.count
         self.count += 1
         self.last[kind] = step
+        self.said[kind] = text
         self.sink.step(
             StepRow(
                 step,

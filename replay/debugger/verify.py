@@ -57,6 +57,15 @@ class Silent:
     def records_done(self) -> None:
         """Nothing to compare."""
 
+    @property
+    def goes_on(self) -> bool:
+        """It stops at the first divergence."""
+        return False
+
+    def differs(self, found: DivergenceFound) -> None:
+        """Raises it."""
+        raise found
+
 
 def operator_of(source: RecordingSource, task: TaskId) -> Operator:
     """A new instance of the task's operator; one that isn't installed here is missing."""
@@ -114,7 +123,7 @@ def verify_attempt(
         done += 1
         if look_up is not None and done % _LOOK_UP_EVERY == 0:
             look_up()
-    execution.log.check_complete()
+    execution.check_complete()
     return comparison
 
 

@@ -148,11 +148,14 @@ class Walk:
         try:
             effects = self.manager.handle(event)
         except UnexpectedEvent as fault:
-            raise DivergenceFound(
-                f"The recorded event can't have happened in this state: {fault}.",
-                event=str(event),
-                state=self.manager.state.name,
-            ) from None
+            self.steps.findings.differs(
+                DivergenceFound(
+                    f"The recorded event can't have happened in this state: {fault}.",
+                    event=str(event),
+                    state=self.manager.state.name,
+                )
+            )
+            return
         except CorruptRecording as fault:
             raise disagreeing(fault) from None
         for effect in effects:
@@ -165,12 +168,14 @@ class Walk:
         later = [(str(event.get("type")), event) for event in self._events]
         for kind, fields in self._expected:
             if not any(one == kind and _fields_of(event) == fields for one, event in later):
-                raise DivergenceFound(
+                found = DivergenceFound(
                     f"The recovery manager asks for {kind} {fields}, but the recording has no such event at "
                     f"{self.scene.task}, attempt {self.scene.attempt}.",
+                    member="events.ndjson",
                     asked=f"{kind} {fields}",
                     logged="nothing",
                 )
+                self.steps.findings.differs(found)
 
     # --- what was recorded ---
 
@@ -178,11 +183,13 @@ class Walk:
         try:
             return self._told(kind, event)
         except (KeyError, TypeError, ValueError) as fault:
-            raise DivergenceFound(
+            found = DivergenceFound(
                 f"Event {event['n']} ({kind}) can't be understood: {type(fault).__name__} at {fault}.",
                 event=event["n"],
                 member="events.ndjson",
-            ) from None
+            )
+            self.steps.findings.differs(found)
+            return None
 
     def _told(self, kind: str, event: Event) -> ManagerEvent | None:
         channel = ChannelId(str(event.get("channel")))
@@ -223,26 +230,33 @@ class Walk:
             self._observed.appendleft(("expected", "Running"))
         else:
             seen = f"{self._observed[0][0]} to {self._observed[0][1]}" if self._observed else "nothing"
-            raise DivergenceFound(
+            found = DivergenceFound(
                 f"Event {event['n']} records that {self.scene.task} went from {before} to {after}, but the recovery "
                 f"manager does {seen} there.",
+                member="events.ndjson",
                 event=event["n"],
                 asked=seen,
                 logged=f"{before} to {after}",
             )
+            self.steps.findings.differs(found)
 
     def _recorded_effect(self, kind: str, event: Event) -> None:
         fields = _fields_of(event)
         if self._expected and (self._expected[0] == (kind, fields) or self._is_tie(kind, fields)):
             self._expected.popleft()
             return
-        raise DivergenceFound(
+        found = DivergenceFound(
             f"Event {event['n']} records {kind} {fields} at {self.scene.task}, but the recovery manager asks for "
             f"{self._expected[0] if self._expected else 'nothing'} there.",
+            member="events.ndjson",
             event=event["n"],
             asked=str(self._expected[0]) if self._expected else "nothing",
             logged=f"{kind} {fields}",
         )
+        self.steps.findings.differs(found)
+        if any(one == kind for one, _ in self._expected):
+            while self._expected.popleft()[0] != kind:  # what stands there in its place was the one that was meant
+                pass
 
     def _is_tie(self, kind: str, fields: dict[str, Any]) -> bool:
         """A delta of the very microsecond of an answer may have come before or after it."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from replay.bundle.writer import BundleWriter
 from replay.jobs.catalogue import job_named
+from replay.jobs.code import naming_its_code
 from replay.jobs.idle_options import refuse_idle
 from replay.jobs.kill_options import parse_kill, parse_kill_in, parse_suspect
 from replay.jobs.option_fields import WrongOption
@@ -55,7 +56,7 @@ def run_of(options: RecordOptions, protocols: Protocols, *, recorded_at: str = "
     job = Job(options.job, RECORDER, recorded_at, options.seed, options.command())
     protocol = protocols[options.protocol]()
     refuse_idle(options, sample, protocol)
-    manifest = sample.manifest(job, protocol_of(options, protocol), options)
+    manifest = naming_its_code(sample.manifest(job, protocol_of(options, protocol), options))
     return Run(
         manifest=manifest,
         protocol=protocol,

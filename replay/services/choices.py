@@ -101,7 +101,7 @@ class Choices:
             raise InvariantError(f"a {kind.kind} determinant is to be followed where nothing is replayed")
         ahead = cursor.peek(self.epoch) if unlike is not None else None
         if unlike is not None and isinstance(ahead, kind) and (asked := unlike(ahead)) is not None:
-            raise cursor.divergence(self.epoch, asked)
+            cursor.refuse(self.epoch, asked)
         offset = cursor.offset(self.epoch)
         taken = cursor.take(self.epoch, kind)
         if self.observer is not None:

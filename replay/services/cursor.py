@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
+from replay.errors import InvariantError
 from replay.log.codec import decode_at
 from replay.log.determinants import Determinant, is_async
 
@@ -61,19 +62,33 @@ class Cursor:
             return None
         due = following.record_count  # type: ignore[union-attr]
         if due < record_count:
-            raise self.divergence(epoch, f"nothing of record count {due}, being at {record_count}")
+            self.refuse(epoch, f"nothing of record count {due}, being at {record_count}")
         return following if due == record_count else None
 
     def take(self, epoch: int, kind: type[D]) -> D:
         """The next determinant of an epoch, which must be of that kind; moves on."""
         following = self.peek(epoch)
         if not isinstance(following, kind):
-            raise self.divergence(epoch, f"a {kind.kind} determinant")
+            self.refuse(epoch, f"a {kind.kind} determinant")
+            raise InvariantError("a log that refuses to go on does not")
         _, end = self._ahead.pop(epoch)
         if end == len(self._logs[epoch]):
             del self._logs[epoch]
         self._offsets[epoch] = end
         return following
+
+    def skip(self, epoch: int) -> None:
+        """Leaves the next determinant of an epoch out, after one that was refused."""
+        following = self.peek(epoch)
+        if following is not None:
+            self.take(epoch, type(following))
+
+    def refuse(self, epoch: int, asked: str) -> None:
+        """The task asked for something else than what stands here: raises `divergence`.
+
+        A debugger's cursor may tell of it instead, and go on.
+        """
+        raise self.divergence(epoch, asked)
 
     def divergence(self, epoch: int, asked: str) -> Divergence:
         """The task asked for something else than what stands here."""

@@ -50,7 +50,7 @@ class ExternalCalls:
 def _answer(fields: dict[str, Any]) -> Any:
     if "raised" in fields:
         raise ExternalFault(fields["raised"]["type"], fields["raised"]["message"])
-    return fields["value"]
+    return fields.get("value")
 
 
 def call_fields(logged: Serializable) -> dict[str, Any] | None:

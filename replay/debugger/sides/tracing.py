@@ -8,6 +8,7 @@ from typing import Any
 from replay.debugger.execution import Execution
 from replay.debugger.inputs import Taken
 from replay.debugger.logs import Built
+from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import BufferRow, StepRow, StepSink
 from replay.debugger.sides.ledger import Ledger
 from replay.debugger.sides.lines import calling_line, file_of
@@ -37,6 +38,15 @@ class Tracing:
         self.held: dict[str, str] = {}
         self._based = False
         self._taken = ""
+
+    @property
+    def goes_on(self) -> bool:
+        """It stops at the first divergence."""
+        return False
+
+    def differs(self, found: DivergenceFound) -> None:
+        """Raises it."""
+        raise found
 
     def attach(self, execution: Execution) -> None:
         """After the steps have begun, and before anything is executed."""

@@ -153,7 +153,9 @@ class TaskBody:
             return following.channel if following.channel in ready else None
         if following is None:  # the log goes on in a later epoch, so all that is left of this one is its barriers
             return None
-        raise cursor.divergence(self.epoch, "the next buffer's channel")
+        cursor.refuse(self.epoch, "the next buffer's channel")
+        cursor.skip(self.epoch)
+        return self.next_input(pick)
 
     def _head_barrier(self, i: int) -> int | None:
         head = self.gate.head(i)
@@ -322,7 +324,7 @@ class TaskBody:
         at_ms, cursor = self.timers.next_ms(logged.callback), self.choices.cursor
         if cursor is not None and at_ms != logged.timestamp:
             instead = "which is not set" if at_ms is None else f"of which the next is set for {at_ms}"
-            raise cursor.divergence(self.epoch, f"no timer {logged.callback} for {logged.timestamp}, {instead}")
+            cursor.refuse(self.epoch, f"no timer {logged.callback} for {logged.timestamp}, {instead}")
         self.choices.follow(TimerTrigger)
         self._fire(logged.callback, logged.timestamp)
 

@@ -1,0 +1,262 @@
+"""Why a replay is likely to have parted from its recording: found out by executing again, not by guessing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from replay.debugger.diverging.probe import Again, executed_again
+from replay.debugger.diverging.side_by_side import SideBySide, beside
+from replay.debugger.diverging.source_line import SourceLine
+from replay.debugger.diverging.unlogged import OutsideCall, OutsideCalls
+from replay.debugger.execution import Execution
+from replay.debugger.outcome import DivergenceFound, Missing
+from replay.debugger.ports import RecordingSource
+from replay.debugger.story import Story
+from replay.debugger.verify import operator_of, verify_attempt
+from replay.debugger.words import counted
+from replay.errors import CorruptMember, printable
+from replay.jobs.code import operator_digest
+
+DIAGNOSED_BYTES = 32 << 20
+"""Of the buffers of a task and of those above it: where there are more, nothing is executed again to find a reason."""
+_SIBLINGS = 6
+_FEW_BITS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """`code` is one of `REASONS`; `evidence` are the observations that led to it, each a sentence."""
+
+    code: str
+    words: str
+    evidence: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As an outcome's detail carries it."""
+        return {"code": self.code, "words": self.words, "evidence": list(self.evidence)}
+
+
+REASONS = (
+    "unlogged-clock",
+    "unlogged-random",
+    "unlogged-environment",
+    "unlogged-file",
+    "unlogged-network",
+    "unlogged-choice",
+    "iteration-order",
+    "operator-changed",
+    "corrupt-recording",
+    "undecided",
+)
+
+_OF_CALLS: Mapping[str, tuple[str, str]] = {
+    "clock": ("unlogged-clock", "a clock that no determinant covers"),
+    "random": ("unlogged-random", "a random number that no determinant covers"),
+    "environment": ("unlogged-environment", "the environment of its process, which no determinant covers"),
+    "file": ("unlogged-file", "a file, which no determinant covers"),
+    "network": ("unlogged-network", "the network, which no determinant covers"),
+}
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """Of one divergence. `line` and `sides` are what was seen on the way, where anything was executed again."""
+
+    source: RecordingSource
+    story: Story
+    found: DivergenceFound
+    line: SourceLine | None = None
+    sides: SideBySide | None = None
+    evidence: list[str] = field(default_factory=list)
+
+    def reason(self) -> Reason:
+        """The likely one. What contradicts itself without anything being executed is damaged."""
+        execution = self.found.execution
+        if not isinstance(execution, Execution):
+            return Reason(
+                "corrupt-recording",
+                "The recording contradicts itself, whatever an operator does: it is damaged, or was changed.",
+            )
+        if "why" in self.found.detail and "tag" in self.found.detail:
+            return Reason("corrupt-recording", "The log does not decode there: it is damaged.")
+        if self._buffer_bytes(execution) > DIAGNOSED_BYTES:
+            return self._decided("undecided", "What diverged is too large to be executed again to find out why.")
+        return self._by_executing(execution)
+
+    def _decided(self, code: str, words: str) -> Reason:
+        return Reason(code, words, tuple(self.evidence))
+
+    def _by_executing(self, execution: Execution) -> Reason:
+        plan = execution.plan
+        once = executed_again(self.source, self.story, plan)
+        code = once.probe.code
+        with OutsideCalls(code) as calls:
+            twice = executed_again(self.source, self.story, plan)
+        if once.found is not None:
+            self._look_at(execution, once)
+        if self._differ(once, twice):
+            return self._unlogged(calls)
+        if once.found is not None:
+            self.evidence.append("Executed twice more, it parts from the recording at the same place in the same way.")
+        if self.sides is not None and self.sides.same_in_another_order:
+            self.evidence.append("The replay makes the same as the recording holds, in another order.")
+            return self._decided(
+                "iteration-order",
+                f"The order of iteration over a set or a dictionary{self._at_line()} is not that of the first "
+                f"execution: the order of texts in a set changes from process to process.",
+            )
+        return self._same_each_time(execution, calls)
+
+    def _look_at(self, execution: Execution, once: Again) -> None:
+        found = once.found
+        if found is None:
+            return
+        self.line = once.probe.code.line_raised(found)
+        byte, buffer = found.detail.get("byte"), found.detail.get("buffer")
+        if isinstance(byte, int) and isinstance(buffer, int):
+            self.line = once.line_that_wrote(byte)
+            attempt = int(str(found.detail["member"]).split("/")[2])
+            self.sides = beside(self.source, execution.plan.task, attempt, once, byte, buffer)
+
+    def _differ(self, once: Again, twice: Again) -> bool:
+        """Whether two executions of the same inputs and choices, or the replay itself, came out otherwise."""
+        if once.place != twice.place:
+            self.evidence.append(
+                "Executed twice more with the same inputs and choices, it did something else each time."
+            )
+            return True
+        if once.found is None:
+            self.evidence.append("Executed once more with the same inputs and choices, it does not diverge.")
+            return True
+        names = ("thread", "epoch", "offset", "member", "channel", "buffer", "byte", "asked")
+        if [once.found.detail.get(name) for name in names] != [self.found.detail.get(name) for name in names]:
+            self.evidence.append(
+                "Executed once more with the same inputs and choices, it parts from the recording otherwise."
+            )
+            return True
+        return False
+
+    def _unlogged(self, calls: OutsideCalls) -> Reason:
+        """What differs between two executions of the same log is chosen by something that the log doesn't know."""
+        for kind, (code, what) in _OF_CALLS.items():
+            if found := calls.of(kind):  # type: ignore[arg-type]
+                return self._by_call(code, what, found)
+        return self._decided(
+            "unlogged-choice",
+            f"The operator{self._at_line()} makes a choice that no determinant covers; no call of a clock, of chance, "
+            f"environment, file or network was seen, so that it follows from an identity, an address, or another "
+            f"thread.",
+        )
+
+    def _by_call(self, code: str, what: str, found: list[OutsideCall]) -> Reason:
+        self.evidence += [f"The operator calls {one}." for one in found[:5]]
+        self.line = self.line or found[0].line
+        return self._decided(code, f"The operator asks {what}: {found[0]}. In a replay it gives something else.")
+
+    def _same_each_time(self, execution: Execution, calls: OutsideCalls) -> Reason:
+        damage = self._damage()
+        if damage is not None:
+            return damage
+        for kind, (code, what) in _OF_CALLS.items():
+            if kind != "random" and (found := calls.of(kind)):  # type: ignore[arg-type]
+                return self._by_call(code, what, found)
+        if found := calls.of("hash"):
+            self.evidence += [f"The operator calls {one}." for one in found[:5]]
+            return self._decided(
+                "unlogged-choice", f"The operator uses {found[0]}, whose value changes from process to process."
+            )
+        changed = self._code_changed(execution)
+        if changed:
+            self.evidence.append(f"{changed} is not the code that the recording names.")
+        agree, differ = self._siblings(execution)
+        if changed:
+            return self._decided("operator-changed", f"The operator was changed since the recording{self._shown()}.")
+        if differ and not agree:
+            self.evidence.append(f"Of the same operator {_others(differ)} nothing else replays as recorded either.")
+            return self._decided(
+                "operator-changed",
+                "The operator was changed since the recording: it does otherwise wherever it is executed.",
+            )
+        if agree or changed is not None:
+            return self._single_spot(agree, known=changed is not None)
+        return self._decided(
+            "undecided",
+            "The operator was changed since the recording, or the recording is damaged here: the recording names no "
+            "code, and there is no other execution of this operator to compare with.",
+        )
+
+    def _damage(self) -> Reason | None:
+        """What no operator can have written, or what one flipped bit explains."""
+        sides = self.sides
+        if sides is None:
+            return None
+        if sides.held is None:
+            self.evidence.append("What the recording holds there can't be read as a record.")
+            return self._decided(
+                "corrupt-recording", "The recording is damaged: no operator writes what it holds there."
+            )
+        if sides.bits is not None and sides.bits <= _FEW_BITS:
+            self.evidence.append(f"The two buffers differ in {counted(sides.bits, 'bit')}.")
+            return self._decided("corrupt-recording", "The recording is damaged: single bits of it have another value.")
+        return None
+
+    def _single_spot(self, agree: int, *, known: bool) -> Reason:
+        if known:
+            self.evidence.append("The operator's code is that which the recording names.")
+        if agree:
+            self.evidence.append(f"The same operator replays as recorded in {counted(agree, 'other execution')}.")
+        return self._decided(
+            "corrupt-recording", "The recording is damaged here: its operator does elsewhere what was recorded."
+        )
+
+    def _shown(self) -> str:
+        return "" if self.line is None else f"; what differs comes from {self.line}"
+
+    def _at_line(self) -> str:
+        return "" if self.line is None else f" in {self.line}"
+
+    # --- what else is known of the operator ---
+
+    def _code_changed(self, execution: Execution) -> str | None:
+        """The operator's name where its code is not the recorded one, "" where it is; None where that isn't known."""
+        code = self.source.manifest.raw.get("code")
+        recorded = code.get("operators") if isinstance(code, Mapping) else None
+        name = self.source.graph.vertex_of(execution.plan.task).operator
+        if not isinstance(recorded, Mapping) or not isinstance(recorded.get(name), str):
+            return None
+        here = operator_digest(type(operator_of(self.source, execution.plan.task)))
+        return None if here is None else printable(name) if here != recorded[name] else ""
+
+    def _siblings(self, execution: Execution) -> tuple[int, int]:
+        """How many other executions of the same operator replay as recorded, and how many do not."""
+        operator = self.source.graph.vertex_of(execution.plan.task).operator
+        own = execution.plan.task, execution.plan.take_from[0]
+        others = [
+            (task, attempt)
+            for task in self.source.graph.order
+            if self.source.graph.vertex_of(task).operator == operator
+            for attempt in self.source.attempts(task)
+            if (task, attempt) != own
+        ]
+        agree = differ = 0
+        for task, attempt in others[:_SIBLINGS]:
+            try:
+                compared = verify_attempt(self.source, self.story, task, attempt)
+                agree += bool(compared.compared)
+            except DivergenceFound:
+                differ += 1
+            except (Missing, CorruptMember):
+                continue
+        return agree, differ
+
+    def _buffer_bytes(self, execution: Execution) -> int:
+        graph, members = self.source.graph, self.source.members
+        tasks = {execution.plan.task, *graph.upstream(execution.plan.task)}
+        names = (name for task in tasks for name in members.names(f"tasks/{task}/") if name.endswith(".buf"))
+        return sum(members.size(name) for name in names)
+
+
+def _others(differ: int) -> str:
+    return f"in {counted(differ, 'other execution')}"

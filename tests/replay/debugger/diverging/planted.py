@@ -1,0 +1,89 @@
+"""Operators with a fault, each as somebody might write it; and jobs recorded and replayed with them."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+from replay.jobs import registry
+from replay.jobs.graphs import operator_name
+from replay.jobs.options import RecordOptions
+from replay.jobs.pass_through import PassThrough
+from replay.jobs.record import run_of
+from replay.model import Record
+from replay.protocols import PROTOCOLS
+from replay.runtime.engine import Engine
+from replay.runtime.operators import Context
+from replay.runtime.recorder import MemoryMembers as EngineMembers
+from tests.replay.debugger.worlds import MemoryMembers
+
+NAME = operator_name(PassThrough)
+
+
+class Sound(PassThrough):
+    """Does nothing that its record does not lead to."""
+
+    def on_record(self, record: Record, context: Context) -> None:
+        context.emit(Record(record.key, record.timestamp, self.value(record)))
+
+    def value(self, record: Record) -> Any:
+        return [record.key, "sound"]
+
+
+class TellsTime(Sound):
+    def value(self, record: Record) -> Any:
+        return time.time_ns()
+
+
+class TossesCoins(Sound):
+    def value(self, record: Record) -> Any:
+        return random.randrange(10**8, 10**9)  # as wide each time, so that the live recovery can be gone through
+
+
+class ReadsEnvironment(Sound):
+    def value(self, record: Record) -> Any:
+        return os.environ.get("CLONOSCOPE_TEST_PLANTED", "")
+
+
+class ReadsFile(Sound):
+    path = Path("/nowhere")
+
+    def value(self, record: Record) -> Any:
+        return self.path.read_text("utf-8")
+
+
+class UsesIdentity(Sound):
+    kept: list[Any] = []
+
+    def value(self, record: Record) -> Any:
+        self.kept.append(object())  # so that no address is used twice
+        return id(self.kept[-1])
+
+
+class IteratesSet(Sound):
+    def value(self, record: Record) -> Any:
+        return list({f"{record.key}-{n}" for n in range(8)})
+
+
+class Changed(Sound):
+    def value(self, record: Record) -> Any:
+        return [record.key, "changed"]
+
+
+class Fails(Sound):
+    def value(self, record: Record) -> Any:
+        raise ValueError("an operator's own fault")
+
+
+def recorded_with(operator: type[PassThrough], monkeypatch: Any, **options: Any) -> MemoryMembers:
+    """A small job with one failure, whose maps are that operator."""
+    monkeypatch.setitem(registry.OPERATORS, NAME, operator)
+    small = {"events": 400, "rate_per_s": 4000.0, "depth": 4, "checkpoint_interval_ms": 60, "buffer_bytes": 512}
+    run = run_of(RecordOptions(kills=("map-1.0@95",), **{"seed": 7, **small, **options}), PROTOCOLS)
+    members = EngineMembers()
+    Engine(run, members).run()
+    files = {name: bytes(data) for name, data in members.members.items()}
+    return MemoryMembers({**files, "job.json": run.manifest.to_bytes()})
