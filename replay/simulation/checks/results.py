@@ -14,11 +14,12 @@ from replay.simulation.recording import Recording
 
 def _outputs(recording: Recording) -> list[Result]:
     """Key, timestamp, value and names of all that counts."""
-    found = []
-    for _, line in counted(recording):
-        key, at_ms, value = line["record"]
-        found.append(Result(key, at_ms, value, tuple(sorted((task, offset) for task, offset in line["source"]))))
-    return found
+    return [_result(line) for _, line in counted(recording)]
+
+
+def _result(line: dict[str, Any]) -> Result:
+    key, at_ms, value = line["record"]
+    return Result(key, at_ms, value, tuple(sorted((task, offset) for task, offset in line["source"])))
 
 
 def results_follow_from_the_sources(recording: Recording) -> Iterator[str]:
@@ -161,18 +162,35 @@ EXACT = (
 )
 
 
-def nothing_that_went_in_is_lost(recording: Recording) -> Iterator[str]:
-    """Without determinants: all that must show does, however often."""
-    job = recording.manifest.job.name
-    if job not in _NAMED:
-        return
-    named: set[tuple[str, int]] = set()
+def _all_outputs(recording: Recording) -> Iterator[Result]:
+    """Also what was given to the outside by attempts that failed."""
     for task in recording.tasks_of("sink"):
         for attempt in range(recording.attempts(task)):
             for _, line in recording.sink_lines(task, attempt):
-                named.update((source, offset) for source, offset in line["source"])
-    if lost := {name for name, _ in _NAMED[job](recording)} - named:
+                yield _result(line)
+
+
+def nothing_that_went_in_is_lost(recording: Recording) -> Iterator[str]:
+    """Without determinants: all that must show does, however often."""
+    job = recording.manifest.job.name
+    if job not in _SHOWN:
+        return
+    named = {name for one in _all_outputs(recording) for name in one.names}
+    if lost := {name for name, _ in _SHOWN[job](recording)} - named:
         yield f"nothing came out of {sorted(lost)[:5]}"
 
 
-DIVERGENT = (nothing_that_went_in_is_lost,)
+_SHOWN = {**_NAMED, "concat": _once}
+
+
+def each_result_comes_out(recording: Recording) -> Iterator[str]:
+    """Where no time decides: a window may have closed before what is sent again another way."""
+    job = recording.manifest.job.name
+    if job not in queries.WHENEVER:
+        return
+    due = {one.content(False) for one in queries.EXPECTED[job](recording, recording.source_records)}
+    if lost := due - {one.content(False) for one in _all_outputs(recording)}:
+        yield f"never came out {sorted(lost)[:3]}"
+
+
+DIVERGENT = (nothing_that_went_in_is_lost, each_result_comes_out)

@@ -242,6 +242,10 @@ def _runs(*jobs: str) -> Callable[[Plan], bool]:
     return lambda plan: _shares(plan) and plan.job in jobs
 
 
+def _runs_without_determinants(*jobs: str) -> Callable[[Plan], bool]:
+    return lambda plan: plan.protocol.name == "clonos" and not _shares(plan) and plan.job in jobs
+
+
 def _calls(plan: Plan) -> bool:
     return plan.job == "enrich" or (_churns(plan) and any(one.options.get("write_every") for one in plan.vertices))
 
@@ -279,6 +283,10 @@ OUTSIDE_PLANTS: tuple[Planted, ...] = (
     Planted(planted_outside.writes_again_what_the_world_has, None, _struck_at("determinant"), _a_sink_fails),
     Planted(planted_outside.leaves_no_determinants, None, _struck_at("determinant"), _a_sink_fails),
     Planted(planted_outside.takes_its_first_write_for_made, None, _struck_at("plain"), _a_sink_fails),
+    *(
+        Planted(planted_outside.takes_its_first_write_for_made, None, _runs_without_determinants(*jobs), _a_sink_fails)
+        for jobs in (("nexmark-q1", "nexmark-q2", "nexmark-q3"), ("concat",))
+    ),
     Planted(planted_outside.writes_at_the_barrier_again, None, _struck_at("plain")),
     Planted(planted_outside.asks_again_what_is_logged, None, _calls, _an_operator_fails),
     Planted(planted_outside.makes_calls_with_an_effect_only_in_the_log, None, _calls),
