@@ -37,7 +37,7 @@ def replay_attempt(
     lineage = Lineage(source, task, (attempt,))
     stepping = Stepping(source.graph.task(task), lineage, steps, comparison, Bringers(), holds_back=False)
     try:
-        operator = operator_of(source, task)
+        operator = operator_of(source, task, scene.operators)
     except Missing:
         walk_log(plan.logs, source.graph.task(task), lineage, steps, Bringers())
         raise

@@ -83,7 +83,9 @@ class Following:
         return Comparison(source, scene.task, own=scene.attempt, against=scene.before, writes=writes)
 
     def _executed(self, plan: Plan) -> Execution:
-        return Execution(self.source, plan, operator_of(self.source, self.scene.task), self.stepping)
+        return Execution(
+            self.source, plan, operator_of(self.source, self.scene.task, self.scene.operators), self.stepping
+        )
 
     # --- what is followed ---
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -13,11 +14,12 @@ from replay.debugger.lacking import first_lack
 from replay.debugger.outcome import DivergenceFound, Missing, Outcome
 from replay.debugger.ports import NoSteps, RecordingSource, StepSink
 from replay.debugger.recovery_replay import ROLLS_BACK, RecoveryReplay
-from replay.debugger.scene import Scene, choose
+from replay.debugger.scene import Operators, Scene, choose
 from replay.debugger.steps import Progress, StepWriter
 from replay.debugger.story import Story
 from replay.debugger.verify import culprit_upstream
 from replay.errors import CorruptMember, printable
+from replay.jobs.registry import new_operator
 
 # `none`: nothing is returned in a recovery, and attempts are executed again from what was observed.
 REPLAYABLE = ("clonos", "none", "pessimistic", "optimistic", *ROLLS_BACK)
@@ -34,16 +36,19 @@ def replay(
     sink: StepSink | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
+    operators: Operators = new_operator,
 ) -> Outcome:
     """The recovery of a failure (the first, where none is named), or with `attempt` that attempt from its own log.
 
     `until` says how far a recovery's replay goes on beyond what was returned, along the new attempt's own choices.
     At a divergence it stops, or goes on with `on_divergence`: what the recording holds is taken for true.
-    What the recording contradicts is the verdict `diverged`; what it lacks is `unknown`, with what is missing.
+    `operators` makes the operator of a vertex. What the recording contradicts is the verdict `diverged`; what it lacks
+    is `unknown`, with what is missing.
     Raises `ReplayError` where what was asked for isn't in the recording, and `Cancelled`.
     """
     story = Story.read(source.events())
     scene = choose(source, story, task=task, failure=failure, attempt=attempt)
+    scene = dataclasses.replace(scene, operators=operators)
     steps = StepWriter(sink or NoSteps(), scene.task, progress, cancelled)
     steps.findings = Findings(on_divergence, lambda found, number: _tell(source, story, scene, steps, found, number))
     try:

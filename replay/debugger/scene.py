@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +10,19 @@ from replay.causality.life import life_of
 from replay.debugger.ports import RecordingSource
 from replay.debugger.story import Story
 from replay.errors import ReplayError, printable
-from replay.model import MAIN, TaskId, Thread
+from replay.jobs.registry import new_operator
+from replay.model import MAIN, TaskId, Thread, Vertex
+from replay.runtime.operators import Operator
+
+Operators = Callable[[Vertex], Operator]
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
     """`failure` None: an attempt is executed again from its own log. `before`: the attempts that it continues.
 
-    `in_storage`: the holder that is no task is a stable storage, and not the world outside.
+    `in_storage`: the holder that is no task is a stable storage, and not the world outside. `operators` makes those
+    that are executed.
     """
 
     task: TaskId
@@ -27,6 +32,7 @@ class Scene:
     before: tuple[int, ...] = ()
     failed_attempt: int | None = None
     in_storage: bool = False
+    operators: Operators = new_operator
 
 
 def choose(

@@ -13,7 +13,7 @@ from replay.debugger.inputs import Taken
 from replay.debugger.logs import Built, check_decodable
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
-from replay.debugger.scene import own_logs, snapshot_of
+from replay.debugger.scene import Operators, own_logs, snapshot_of
 from replay.debugger.sink_writes import SinkWrites
 from replay.debugger.story import Story
 from replay.debugger.words import no_logs
@@ -67,10 +67,10 @@ class Silent:
         raise found
 
 
-def operator_of(source: RecordingSource, task: TaskId) -> Operator:
+def operator_of(source: RecordingSource, task: TaskId, operators: Operators = new_operator) -> Operator:
     """A new instance of the task's operator; one that isn't installed here is missing."""
     try:
-        return new_operator(source.graph.vertex_of(task))
+        return operators(source.graph.vertex_of(task))
     except UnknownOperator as fault:
         raise Missing(
             f"Records can't be processed again: {fault}", operator=source.graph.vertex_of(task).operator

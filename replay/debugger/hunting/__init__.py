@@ -1,0 +1,1 @@
+"""Hunting unlogged nondeterminism: what an operator reads that no determinant covers, and what moves its outputs."""

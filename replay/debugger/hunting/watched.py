@@ -1,0 +1,77 @@
+"""Stands before an operator: everything that it is asked to do is listened to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from replay.debugger.hunting.interception import Interception, RealCall, own_modules
+from replay.debugger.hunting.readings import Moment
+from replay.jobs.installed import find_installed
+from replay.jobs.registry import OPERATORS, new_operator
+from replay.model import Record, Vertex
+from replay.runtime.operators import Context, Operator, Timer
+
+
+class Hunt:
+    """Makes operators that are listened to. `step` says how many steps there are so far."""
+
+    def __init__(self, calls: list[RealCall], shared: Any, system: Any, step: Callable[[], int]):
+        self.step = step
+        self.modules: frozenset[str] = frozenset()
+        self.listens = Interception(calls, shared, system, lambda: self.modules)
+
+    def operator(self, vertex: Vertex) -> Operator:
+        """As `new_operator`; what importing and making it reads is heard too."""
+        installed = None if vertex.operator in OPERATORS else find_installed(vertex.operator)
+        if installed is not None:
+            self.modules = frozenset((installed.target.partition(":")[0],))
+        with self.listens.listening(Moment("import", step=self.step())):
+            made = new_operator(vertex)
+        self.modules |= own_modules(type(made))
+        return Watched(made, self)
+
+
+class Watched(Operator):
+    """As the operator, listened to."""
+
+    def __init__(self, operator: Operator, hunt: Hunt):
+        self._operator = operator
+        self._hunt = hunt
+        self._context: Any = None
+
+    def _moment(self, call: str) -> Moment:
+        body = self._context
+        return Moment(call, getattr(body, "epoch", 0), getattr(body, "record_count", 0), self._hunt.step())
+
+    def open(self, context: Context) -> None:
+        """As the operator."""
+        self._context = context
+        # The body is still being made, so it can't say where it stands.
+        with self._hunt.listens.listening(Moment("open", step=self._hunt.step())):
+            self._operator.open(context)
+
+    def on_record(self, record: Record, context: Context) -> None:
+        """As the operator."""
+        with self._hunt.listens.listening(self._moment("on_record")):
+            self._operator.on_record(record, context)
+
+    def on_timer(self, timer: Timer, context: Context) -> None:
+        """As the operator."""
+        with self._hunt.listens.listening(self._moment("on_timer")):
+            self._operator.on_timer(timer, context)
+
+    def on_watermark(self, watermark_ms: int, context: Context) -> None:
+        """As the operator."""
+        with self._hunt.listens.listening(self._moment("on_watermark")):
+            self._operator.on_watermark(watermark_ms, context)
+
+    def snapshot(self) -> dict[str, Any]:
+        """As the operator."""
+        with self._hunt.listens.listening(self._moment("snapshot")):
+            return self._operator.snapshot()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """As the operator."""
+        with self._hunt.listens.listening(Moment("restore", step=self._hunt.step())):
+            self._operator.restore(state)

@@ -1,0 +1,117 @@
+"""What an operator reads past its context is found with file and line; what the engine reads, or logs, is not."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replay import live
+from replay.debugger.hunting.readings import MOST_PLACES, Moment, Readings
+from replay.debugger.hunting.watched import Hunt
+from replay.debugger.replay import replay
+from replay.debugger.story import Story
+from replay.simulation.commands import random_options
+from replay.simulation.replays import recorded as recorded_as
+from tests.replay.debugger.hunting.planting import PLANTED, names_of, recorded, shop
+from tests.replay.debugger.worlds import Kept, bundle_of
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with shop(tmp_path_factory.mktemp("packages")) as folder:
+        yield folder
+
+
+def hunt_beside(step: Callable[[], int]) -> Hunt:
+    return Hunt(live.real_calls(), live.shared_random(), live.system_random(), step)
+
+
+def hunted(members: Any, **asked: Any) -> tuple[list[dict[str, Any]], Kept, Any]:
+    kept = Kept()
+    hunt = hunt_beside(lambda: len(kept.rows) - 1)
+    before = sys.getprofile()
+    outcome = replay(bundle_of(members), **(asked or {"failure": 0}), sink=kept, operators=hunt.operator)
+    assert sys.getprofile() is before
+    return hunt.listens.readings.to_json(), kept, outcome
+
+
+def marked(folder: Path, name: str) -> list[tuple[str, int, str]]:
+    """(file, line, kind) that the class's own text marks."""
+    found, inside = [], ""
+    path = folder / "shop" / "planted.py"
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if line.startswith("class "):
+            inside = line.split()[1].partition("(")[0]
+        if "# reads: " in line and inside == name:
+            found.append((str(path), number, line.partition("# reads: ")[2].partition(" #")[0]))
+    if name == "InAnotherModule":
+        rates = folder / "shop" / "rates.py"
+        lines = rates.read_text("utf-8").splitlines()
+        found.append((str(rates), next(n for n, one in enumerate(lines, 1) if "# reads" in one), "clock"))
+    return found
+
+
+NAMES = [one for one in names_of() if one != "Planted"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_planted_is_found_with_file_and_line_and_nothing_else(installed: Path, name: str) -> None:
+    found, kept, _ = hunted(recorded(f"{PLANTED}:{name}"))
+    assert {(one["file"], one["line"], one["kind"]) for one in found} == set(marked(installed, name))
+    for one in found:
+        assert one["source"] and one["source"] in Path(one["file"]).read_text("utf-8")
+        if one["during"] == "on_record":
+            assert one["count"] > 1
+            row = kept.rows[one["step"]]
+            assert (row.kind, row.epoch, row.record_count) == ("deliver-record", one["epoch"], one["record"])
+
+
+@pytest.mark.parametrize("seed", range(700, 740))
+def test_nothing_is_found_in_the_sample_jobs(seed: int) -> None:
+    """Random command lines: every job, protocol, sink and policy; every recovery, and every attempt by its own log."""
+    options = random_options(seed)
+    bundle = recorded_as(options)
+    story = Story.read(bundle.events())
+    asked: list[dict[str, Any]] = [{"failure": failure} for failure in sorted(story.failures)]
+    asked += [{"task": task, "attempt": attempt} for task in bundle.tasks() for attempt in bundle.attempts(task)]
+    for one in asked:
+        hunt = hunt_beside(lambda: 0)
+        outcome = replay(bundle, **one, operators=hunt.operator)
+        where = f"seed {seed}: {options.command()}, {one}"
+        assert outcome.to_json() == replay(bundle, **one).to_json(), where
+        assert hunt.listens.readings.to_json() == [], where
+
+
+def test_the_engines_own_calls_are_no_operators(installed: Path) -> None:
+    """A sink of steps that reads clock, chance, environment and files, below every call of the operator."""
+
+    class Reading(Kept):
+        def step(self, row: Any) -> None:
+            self.read = [time.time(), random.random(), os.environ.get("HOME"), os.listdir("/"), uuid.uuid4()]
+            super().step(row)
+
+    # Written as if it stood in the engine: that is what tells its calls from the operator's.
+    Reading.step.__globals__["__name__"] = "replay.debugger.steps"
+    try:
+        kept = Reading()
+        hunt = hunt_beside(lambda: len(kept.rows) - 1)
+        replay(bundle_of(recorded(f"{PLANTED}:Innocent")), failure=0, sink=kept, operators=hunt.operator)
+    finally:
+        Reading.step.__globals__["__name__"] = __name__
+    assert len(kept.rows) > 100 and kept.read
+    assert hunt.listens.readings.to_json() == []
+
+
+def test_readings_are_bounded_and_what_is_left_out_is_counted() -> None:
+    readings = Readings()
+    for line in range(MOST_PLACES + 7):
+        readings.note("clock", "time.time", ("x.py", line), "", Moment("on_record"), "")
+    assert (len(readings), readings.left_out) == (MOST_PLACES, 7)
