@@ -1,4 +1,4 @@
-"""An operator's state as flat keys, and which of them changed."""
+"""An operator's state as flat keys."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def encoded(value: Any) -> str:
+    """A value of the state as JSON; whole numbers, the commonest by far, in their own way."""
+    return repr(value) if type(value) is int else _encode(value)
+
+
+def flat_key(name: str, key: Any) -> str:
+    """Of a map's entry: `left[42]`."""
+    return f"{name}[{key if isinstance(key, str) else encoded(key)}]"
 
 
 def flat(state: Mapping[str, Any]) -> dict[str, str]:
@@ -21,23 +31,13 @@ def _of(name: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
             yield from _of(f"{name}.{key}", inner)
-    elif _is_map(value):
+    elif is_map(value):
         for key, inner in value:
-            yield f"{name}[{key if isinstance(key, str) else _encode(key)}]", _encode(inner)
+            yield flat_key(name, key), encoded(inner)
     else:
-        yield name, _encode(value)
+        yield name, encoded(value)
 
 
-def _is_map(value: Any) -> bool:
+def is_map(value: Any) -> bool:
+    """Whether it is a list of pairs, as maps stand in snapshots."""
     return isinstance(value, list) and bool(value) and all(isinstance(one, list) and len(one) == 2 for one in value)
-
-
-def changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, str | None, str | None]]:
-    """(key, before, after), None where the key is not there."""
-    for key, value in after.items():
-        if before.get(key) != value:
-            yield key, before.get(key), value
-    if len(before) != len(after) or any(key not in after for key in before):
-        for key, value in before.items():
-            if key not in after:
-                yield key, value, None

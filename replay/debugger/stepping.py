@@ -14,7 +14,8 @@ from replay.debugger.lineage import Lineage
 from replay.debugger.logs import Built, Logs
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import BufferRow
-from replay.debugger.state_keys import changes, flat
+from replay.debugger.state_keys import flat
+from replay.debugger.state_watch import StateWatch
 from replay.debugger.steps import StepWriter
 from replay.debugger.words import bytes_of, counted, said
 from replay.log.codec import encode
@@ -26,7 +27,6 @@ from replay.runtime.body.watermarks import IDLE, NO_WATERMARK
 from replay.runtime.operators import Timer
 from replay.runtime.operators.base import EVENT
 
-_SMALL_STATE_KEYS = 512
 _SHOWN_KEY = 40
 
 
@@ -52,10 +52,8 @@ class Stepping:
     on_append: Callable[[], None] = lambda: None
     on_snapshot: Callable[[int], None] = lambda checkpoint: None
     execution: Execution | None = None
-    coarse: bool = False
-    was_coarse: bool = False
     free: bool = False
-    _state: dict[str, str] = field(default_factory=dict)
+    _watch: StateWatch | None = None
     _numbers: dict[tuple[str, int], int] = field(default_factory=dict)
     _order_written: bool = False
     _ordered_at: tuple[int, int] = (0, 0)
@@ -85,6 +83,7 @@ class Stepping:
         execution.body.observer = self
         execution.body.choices.observer = self
         self._stand()
+        self._watch = StateWatch(execution.body.operator)
         self._by = self.steps.write("restore", restored, causes=causes)
         self._noted = False
         self._note_state()
@@ -98,9 +97,10 @@ class Stepping:
     @property
     def resolution(self) -> dict[str, str]:
         """Said where the state is too large to be looked at after every record."""
-        if not self.was_coarse:
+        if self._watch is None or not self._watch.skipped:
             return {}
-        return {"state_resolution": f"changes of more than {_SMALL_STATE_KEYS} keys are told once per buffer"}
+        times = counted(self._watch.skipped, "time")
+        return {"state_resolution": f"the state is large: it was not looked at {times}, and its changes told later"}
 
     # --- inputs ---
 
@@ -217,24 +217,19 @@ class Stepping:
         """A record and all that followed from it are done."""
         self._note_state()
 
-    def _note_state(self) -> None:
+    def _note_state(self, *, always: bool = False) -> None:
         """What changed in the operator's state since it was given the last record, timer or watermark?"""
         step = self._by
-        if self.execution is None or self._noted or step is None:
-            return
-        if self.coarse and self.execution.body.pending_elements:
+        if self.execution is None or self._watch is None or step is None or (self._noted and not always):
             return
         self._noted = True
-        state = flat(self.execution.body.operator.snapshot())
+        of_task: dict[str, str] = {}
         if not self.shape.inputs:
-            state["source.offset"] = str(self.execution.body.source_offset)
+            of_task["source.offset"] = str(self.execution.body.source_offset)
         if self.execution.body.watermark_ms is not None:
-            state["watermark_ms"] = str(self.execution.body.watermark_ms)
-        for key, before, after in changes(self._state, state):
+            of_task["watermark_ms"] = str(self.execution.body.watermark_ms)
+        for key, before, after in self._watch.look(of_task, always=always):
             self.steps.changed(step, key, before, after)
-        self._state = state
-        self.coarse = len(state) > _SMALL_STATE_KEYS
-        self.was_coarse = self.was_coarse or self.coarse
 
     # --- determinants ---
 
@@ -438,6 +433,7 @@ class Stepping:
 
     def snapshotting(self, checkpoint: int, state: Mapping[str, Any]) -> None:
         """The main thread took a snapshot."""
+        self._note_state(always=self._watch is not None and self._watch.behind)
         keys = len(flat(state.get("operator", {})))
         self.steps.write(
             "snapshot",

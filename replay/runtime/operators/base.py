@@ -127,6 +127,11 @@ class Operator(ABC):
         """The state, as it goes into a checkpoint: a copy, which later records change no more."""
         return {}
 
+    def changed(self) -> Mapping[str, Any] | None:
+        """Who looks at the state after every record asks this in place of `snapshot`: the parts of it that may have
+        changed since it was asked before, of maps only those `Pairs`. None where it takes a snapshot to tell."""
+        return None
+
     def restore(self, state: Mapping[str, Any]) -> None:
         """The inverse of `snapshot`."""
         return

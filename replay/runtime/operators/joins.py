@@ -96,6 +96,11 @@ class StreamingJoin(Operator):
         """What is held by key, left and right, each with timestamp and lineage."""
         return {"by_key": self._held.pairs(), "expired": self.expired}
 
+    def changed(self) -> Mapping[str, Any] | None:
+        """The keys of which records or timers came; an operator with more in its snapshot says so itself."""
+        touched = self._held.touched() if type(self).snapshot is StreamingJoin.snapshot else None
+        return None if touched is None else {"by_key": touched, "expired": self.expired}
+
     def restore(self, state: Mapping[str, Any]) -> None:
         """The inverse of `snapshot`."""
         self._held.restore(state["by_key"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from replay.model import Record, json_bytes
 from replay.runtime.operators.base import Context, Operator, Timer
@@ -12,13 +12,22 @@ from replay.runtime.operators.base import Context, Operator, Timer
 V = TypeVar("V")
 
 
+class Pairs(NamedTuple):
+    """Of a map, only what may have changed: pairs that are there, and keys that are not."""
+
+    put: list[tuple[Any, Any]]
+    gone: list[Any]
+
+
 class KeyedState(Generic[V]):
     """A map whose keys are JSON. Its order is that of the keys, not of their coming: equal states are equal bytes."""
 
-    __slots__ = ("_values",)
+    __slots__ = ("_touched", "_values")
 
     def __init__(self) -> None:
         self._values: dict[Any, tuple[Any, V]] = {}
+        # None where nobody asks.
+        self._touched: dict[Any, Any] | None = None
 
     def __contains__(self, key: Any) -> bool:
         return _hashable(key) in self._values
@@ -27,30 +36,50 @@ class KeyedState(Generic[V]):
         return len(self._values)
 
     def __iter__(self) -> Iterator[Any]:
-        return (key for key, _ in self.items())
+        return (key for key, _ in self._sorted())
 
     def get(self, key: Any) -> V | None:
         """None where the key has none."""
-        found = self._values.get(_hashable(key))
+        at = _hashable(key)
+        if self._touched is not None:
+            self._touched[at] = key  # what is held by a key may be a list that grows in its place
+        found = self._values.get(at)
         return None if found is None else found[1]
 
     def put(self, key: Any, value: V | None) -> None:
         """None forgets the key."""
+        at = _hashable(key)
+        if self._touched is not None:
+            self._touched[at] = key
         if value is None:
-            self._values.pop(_hashable(key), None)
+            self._values.pop(at, None)
         else:
-            self._values[_hashable(key)] = (key, value)
+            self._values[at] = (key, value)
 
     def items(self) -> list[tuple[Any, V]]:
         """By key."""
+        if self._touched is not None:
+            self._touched |= {at: key for at, (key, _) in self._values.items()}
+        return self._sorted()
+
+    def _sorted(self) -> list[tuple[Any, V]]:
         return sorted(self._values.values(), key=lambda item: json_bytes(item[0]))
 
     def pairs(self) -> list[list[Any]]:
         """As in a snapshot: a copy, since a snapshot is written while the state goes on changing."""
-        return [[key, copied(value)] for key, value in self.items()]
+        return [[key, copied(value)] for key, value in self._sorted()]
+
+    def touched(self) -> Pairs | None:
+        """What was looked up, put or forgotten since this was asked last; None where it was not asked before."""
+        touched, self._touched = self._touched, {}
+        if touched is None:
+            return None
+        there = [(key, copied(self._values[at][1])) for at, key in touched.items() if at in self._values]
+        return Pairs(there, [key for at, key in touched.items() if at not in self._values])
 
     def restore(self, pairs: Sequence[Sequence[Any]]) -> None:
         """The inverse of `pairs`."""
+        self._touched = None
         self._values = {_hashable(key): (key, value) for key, value in pairs}
 
 
@@ -91,6 +120,11 @@ class KeyedProcess(Operator):
     def snapshot(self) -> dict[str, Any]:
         """The state of every key."""
         return {"by_key": self.state.pairs()}
+
+    def changed(self) -> Mapping[str, Any] | None:
+        """The keys that were given to `process`; an operator with more in its snapshot says so itself."""
+        touched = self.state.touched() if type(self).snapshot is KeyedProcess.snapshot else None
+        return None if touched is None else {"by_key": touched}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """The inverse of `snapshot`."""

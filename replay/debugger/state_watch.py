@@ -1,0 +1,138 @@
+"""Watches an operator's state for what changed since it was looked at last, at a cost that stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from marshal import dumps
+from typing import Any
+
+from replay.debugger.state_keys import encoded, flat, flat_key, is_map
+from replay.runtime.operators import Operator
+from replay.runtime.operators.keyed import Pairs
+
+Change = tuple[str, str | None, str | None]
+"""A flat key of the state, and its value before and after as JSON, None where the key is not there."""
+
+READY_BYTES = 48 << 20
+_BYTES_A_LOOK = 256
+_BYTES_A_VALUE = 8
+_OF_THE_TASK = ""
+_SCALARS = (str, int, float, bool, type(None))
+# Without the references by which equal values may differ.
+_MARSHAL_VERSION = 2
+_KINDS_OF_KEYS = ({str}, {int})
+_ABSENT = object()
+
+
+class StateWatch:
+    """Looking costs what is looked at: a snapshot, unless the operator itself knows what may have changed.
+
+    A large state is looked at after every record only for so many bytes altogether; after that after every so many
+    records, and whenever its bytes must be known.
+    """
+
+    def __init__(self, operator: Operator, *, ready_bytes: int = READY_BYTES) -> None:
+        self.skipped = 0
+        """How often it was not looked at because that would have cost too much."""
+        self._operator = operator
+        self._most_bytes = self._ready_bytes = ready_bytes
+        self._last_bytes = self._bytes = 0
+        self._flat: dict[str, dict[str, str]] = {}
+        self._raw: dict[str, Any] = {}
+        self._begun = False
+        self.behind = False
+        """Whether it was skipped since it was looked at last."""
+
+    def look(self, of_task: Mapping[str, str], *, always: bool = False) -> list[Change]:
+        """What changed since; `of_task` is what there is to watch besides, as flat keys."""
+        self._ready_bytes = min(self._most_bytes, self._ready_bytes + _BYTES_A_LOOK)
+        if self._last_bytes > self._ready_bytes and not always:
+            self.skipped += 1
+            self.behind = True
+            return []
+        self.behind = False
+        self._bytes = 0
+        found: list[Change] = []
+        parts = self._operator.changed()
+        if parts is None or not self._begun:
+            parts = self._operator.snapshot()
+            for name in [one for one in self._flat if one not in parts and one != _OF_THE_TASK]:
+                found += self._all_of(name, {})
+                self._raw.pop(name, None)
+        for name, part in parts.items():
+            found += self._of_touched(name, part) if isinstance(part, Pairs) else self._of(name, part)
+        if of_task or _OF_THE_TASK in self._flat:
+            found += self._all_of(_OF_THE_TASK, dict(of_task))
+        self._begun = True
+        self._last_bytes = self._bytes
+        self._ready_bytes -= self._bytes
+        return found
+
+    def _of(self, name: str, part: Any) -> Iterable[Change]:
+        """Of one entry of a snapshot. As bytes, since 1 and true are equal and yet not the same JSON."""
+        if is_map(part) and {type(key) for key, _ in part} in _KINDS_OF_KEYS:
+            after = dict(part)
+            if len(after) == len(part):
+                return self._of_map(name, after)
+        data = dumps(part, _MARSHAL_VERSION)
+        self._bytes += len(data)
+        if self._raw.get(name) == data:
+            return ()
+        self._raw[name] = data
+        return self._all_of(name, flat({name: part}))
+
+    def _of_map(self, name: str, after: dict[str | int, Any]) -> Iterable[Change]:
+        before = self._raw.get(name)
+        self._raw[name] = after
+        if not isinstance(before, dict) or {type(key) for key in before} != {type(key) for key in after}:
+            self._bytes += len(dumps(after, _MARSHAL_VERSION))
+            return self._all_of(name, flat({name: list(map(list, after.items()))}))
+        put = [(key, value) for key, value in after.items() if not self._same(before.get(key, _ABSENT), value)]
+        gone = [key for key in before if key not in after] if len(before) + len(put) > len(after) else ()
+        return self._of_pairs(name, put, gone)
+
+    def _same(self, one: Any, other: Any) -> bool:
+        self._bytes += _BYTES_A_VALUE
+        if one is other:
+            return True
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, _SCALARS):
+            return bool(one == other)
+        data = dumps(other, _MARSHAL_VERSION)
+        self._bytes += len(data)
+        return dumps(one, _MARSHAL_VERSION) == data
+
+    def _of_touched(self, name: str, pairs: Pairs) -> Iterable[Change]:
+        """A map without pairs is an empty list, which stands in the state as such."""
+        values = self._flat.setdefault(name, {})
+        if pairs.put and values.pop(name, None) is not None:
+            yield name, "[]", None
+        yield from self._of_pairs(name, pairs.put, pairs.gone)
+        if not values:
+            values[name] = "[]"
+            yield name, None, "[]"
+
+    def _of_pairs(self, name: str, put: Iterable[tuple[Any, Any]], gone: Iterable[Any]) -> Iterable[Change]:
+        values = self._flat.setdefault(name, {})
+        for key, value in put:
+            at, after = flat_key(name, key), encoded(value)
+            self._bytes += len(after)
+            before = values.get(at)
+            if before != after:
+                values[at] = after
+                yield at, before, after
+        for key in gone:
+            at = flat_key(name, key)
+            if at in values:
+                yield at, values.pop(at), None
+
+    def _all_of(self, name: str, after: dict[str, str]) -> Iterable[Change]:
+        before = self._flat.get(name, {})
+        self._flat[name] = after
+        for key, value in after.items():
+            if before.get(key) != value:
+                yield key, before.get(key), value
+        for key in before:
+            if key not in after:
+                yield key, before[key], None
