@@ -27,6 +27,7 @@ from dashboard.progress import push_state
 from dashboard.removal import remove_path
 from dashboard.work import interrupt
 from dashboard.work.queue import enqueue
+from replay.debugger.diverging.findings import OnDivergence
 from replay.errors import ReplayError
 
 NAME_LENGTH = 200
@@ -134,14 +135,23 @@ def delete_job(job: Job, user: Any) -> None:
         transaction.on_commit(lambda: _remove_files(job.id, replays))
 
 
-def start_replay(user: Any, job: Job, task: str = "", failure: int | None = None, attempt: int | None = None) -> Replay:
+def start_replay(
+    user: Any,
+    job: Job,
+    task: str = "",
+    failure: int | None = None,
+    attempt: int | None = None,
+    on_divergence: OnDivergence = "stop",
+) -> Replay:
     """Of a failure, or of one attempt of a task."""
     with transaction.atomic():
         row = Job.objects.select_for_update().get(id=job.id)
         if row.status not in READABLE:
             raise Refused(f"The job is {row.status}; a replay needs its tables.")
         task, failure = _checked_target(row, task, failure, attempt)
-        replay = Replay.objects.create(job=row, owner=user, task=task, failure=failure, attempt=attempt)
+        replay = Replay.objects.create(
+            job=row, owner=user, task=task, failure=failure, attempt=attempt, on_divergence=on_divergence
+        )
         enqueue(Work.Kind.REPLAY, replay.id)
     joblog.write(job.id, f"Replay {replay.id} queued: {_named(replay)}.")
     return replay

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 GOOD_VERDICTS = ("identical", "free")
+_LABELS = {
+    "member": "Member",
+    "offset": "At byte",
+    "buffer": "Buffer",
+    "byte": "Byte of the buffer",
+    "thread": "Thread",
+    "epoch": "Epoch",
+    "determinant": "Determinant",
+    "record_count": "At record",
+    "asked_record": "The replay makes",
+    "logged_record": "The recording holds",
+    "asked": "Asked",
+    "logged": "Logged",
+}
 
 
 def write(path: Path, outcomes: Mapping[str, list[dict[str, Any]]], errors: Mapping[str, str]) -> None:
@@ -32,7 +46,26 @@ def _case(suite: ElementTree.Element, bundle: str, replay: dict[str, Any]) -> No
     case = ElementTree.SubElement(suite, "testcase", classname=bundle, name=f"{replay['task']} {of}")
     if replay["verdict"] not in GOOD_VERDICTS:
         suite.set("failures", str(int(suite.get("failures", "0")) + 1))
-        ElementTree.SubElement(case, "failure", type=replay["verdict"], message=_clean(replay["sentence"]))
+        failure = ElementTree.SubElement(case, "failure", type=replay["verdict"], message=_clean(replay["sentence"]))
+        failure.text = _clean("\n".join(_told(replay)))
+
+
+def _told(replay: dict[str, Any]) -> Iterator[str]:
+    """The divergence as a build's log shows it: a line for each thing that is known of it."""
+    detail = replay["detail"]
+    yield replay["sentence"]
+    for name, label in _LABELS.items():
+        if detail.get(name) is not None:
+            yield f"{label}: {detail[name]}"
+    if line := detail.get("line"):
+        yield f"Operator's line: {line['file']}:{line['line']} {line['text']}"
+    if agreed := detail.get("last_agreeing"):
+        yield f"Agreed last: step {agreed['step']}: {agreed['text']}"
+    yield from (f"Led there: step {one['step']}: {one['text']}" for one in detail.get("predecessors", ()))
+    if reason := detail.get("reason"):
+        yield f"Likely reason: {reason['words']} ({reason['code']})"
+        yield from (f"  {one}" for one in reason["evidence"])
+    yield from (one["sentence"] for one in detail.get("further", ()))
 
 
 def _clean(text: str) -> str:

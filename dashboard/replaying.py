@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from dashboard import jobs
 from dashboard.models import Job
 from dashboard.models.status import PENDING
 from dashboard.work.watch import until_ended
+from replay.debugger.diverging.findings import OnDivergence
 from replay.debugger.following import Until
 from replay.errors import ReplayError
 
@@ -28,11 +29,12 @@ class Wanted:
     failure: int | None = None
     attempt: int | None = None
     until: Until = "snapshot"
+    on_divergence: OnDivergence = "stop"
 
     def targets(self, failures: Sequence[tuple[int, str]]) -> list[Wanted]:
         if self.attempt is not None or self.failure is not None:
             return [self]
-        found = [Wanted(task, number, until=self.until) for number, task in failures if self.task in (None, task)]
+        found = [replace(self, task=task, failure=number) for number, task in failures if self.task in (None, task)]
         if not found:
             of = f" of {self.task}" if self.task else ""
             raise ReplayError(f"the recording has no failure{of}", remedy="Name an attempt with --task and --attempt")
@@ -55,7 +57,14 @@ def replay_path(path: Path, wanted: Wanted) -> list[dict[str, Any]]:
     with open_bundle(path) as bundle:
         failures = [(e["failure"], str(e["task"])) for e in bundle.events() if e.get("type") == "task-failed"]
         return [
-            replay(bundle, task=one.task, failure=one.failure, attempt=one.attempt, until=one.until).to_json()
+            replay(
+                bundle,
+                task=one.task,
+                failure=one.failure,
+                attempt=one.attempt,
+                until=one.until,
+                on_divergence=one.on_divergence,
+            ).to_json()
             for one in wanted.targets(failures)
         ]
 
@@ -70,7 +79,7 @@ def replay_job(job: Job, wanted: Wanted, say: Callable[[str], object]) -> list[d
 
 
 def _as_work(job: Job, wanted: Wanted, say: Callable[[str], object]) -> dict[str, Any]:
-    replay = jobs.start_replay(job.owner, job, wanted.task or "", wanted.failure, wanted.attempt)
+    replay = jobs.start_replay(job.owner, job, wanted.task or "", wanted.failure, wanted.attempt, wanted.on_divergence)
     until_ended(replay, command=f"replay {job.id}", say=say)
     if not replay.readable:
         raise jobs.Refused(f"Replay {replay.id} is {replay.status}. {replay.message}")

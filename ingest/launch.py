@@ -87,6 +87,7 @@ class ReplayRequest:
     task: str | None = None
     failure: int | None = None
     attempt: int | None = None
+    on_divergence: str = "stop"
     limits: ReplayLimits = field(default_factory=ReplayLimits)
 
 
@@ -327,5 +328,6 @@ def _replay_message(request: ReplayRequest) -> dict[str, Any]:
         "task": request.task,
         "failure": request.failure,
         "attempt": request.attempt,
+        "on_divergence": request.on_divergence,
         "limits": asdict(request.limits),
     }

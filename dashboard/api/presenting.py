@@ -60,6 +60,7 @@ def replay_out(replay: Replay) -> dict[str, Any]:
         "task": replay.task,
         "failure": replay.failure,
         "attempt": replay.attempt,
+        "on_divergence": replay.on_divergence,
         "status": replay.status,
         "message": replay.message,
         "verdict": replay.verdict,

@@ -7,6 +7,8 @@ from typing import Any
 
 from ninja import Field, Schema
 
+from replay.debugger.diverging.findings import OnDivergence
+
 
 class ErrorBody(Schema):
     code: str
@@ -80,6 +82,7 @@ class ReplayIn(Schema):
     task: str = Field("", max_length=200)
     failure: int | None = Field(None, ge=0, lt=2**31)
     attempt: int | None = Field(None, ge=0, lt=2**31)
+    on_divergence: OnDivergence = Field("stop", description="Stop at a divergence, or go on and number what follows.")
 
 
 class ReplayOut(Schema):
@@ -89,6 +92,7 @@ class ReplayOut(Schema):
     task: str
     failure: int | None
     attempt: int | None
+    on_divergence: OnDivergence
     status: str
     message: str
     verdict: str

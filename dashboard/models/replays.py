@@ -28,6 +28,11 @@ class Verdict(models.TextChoices):
     UNKNOWN = "unknown"
 
 
+class OnDivergence(models.TextChoices):
+    STOP = "stop"
+    GO_ON = "go-on"
+
+
 class Replay(models.Model):
     id = models.CharField(primary_key=True, max_length=14, default=new_replay_id, editable=False)
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="replays")
@@ -35,6 +40,7 @@ class Replay(models.Model):
     task = models.CharField(max_length=200, blank=True, default="")
     failure = models.IntegerField(null=True, blank=True)
     attempt = models.IntegerField(null=True, blank=True)
+    on_divergence = models.CharField(max_length=8, choices=OnDivergence, default=OnDivergence.STOP)
     status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
     message = models.TextField(blank=True, default="")
     verdict = models.CharField(max_length=16, choices=Verdict, blank=True, default="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import takewhile
 from typing import Any
 
 from django import template
@@ -77,6 +78,22 @@ def compared(shown: Any, other: Any) -> SafeString:
         ("<mark>{}</mark>" if n >= len(others) or pair != others[n] else "{}", pair) for n, pair in enumerate(pairs)
     )
     return SafeString(" ".join(format_html(form, pair) for form, pair in marked))
+
+
+@register.simple_tag
+def parted(shown: Any, other: Any) -> SafeString:
+    """A text beside another one: what lies between what both begin and end with is marked."""
+    text, beside = str(shown or ""), str(other or "")
+    if not beside or text == beside:
+        return format_html("{}", text)
+    start = _alike(text, beside)
+    end = len(text) - _alike(text[start:][::-1], beside[start:][::-1])
+    return format_html("{}<mark>{}</mark>{}", text[:start], text[start:end], text[end:])
+
+
+def _alike(text: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, other, strict=False)))
 
 
 def _pairs(value: Any) -> list[str] | None:

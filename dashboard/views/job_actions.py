@@ -17,6 +17,7 @@ from dashboard.queries.graph import job_graph
 from dashboard.queries.lake import lake
 from dashboard.views.access import own_job, owns, person, visible_job
 from dashboard.views.telling import tells_problems
+from replay.debugger.diverging.findings import OnDivergence
 
 
 @login_required
@@ -80,13 +81,15 @@ def _start(request: HttpRequest, job: Job) -> HttpResponse:
     """`what` is `failure:<n>:<task>` or `attempt`, with task and attempt beside it."""
     kind, _, rest = request.POST.get("what", "").partition(":")
     number, _, task = rest.partition(":")
+    on_divergence: OnDivergence = "go-on" if request.POST.get("on_divergence") == "go-on" else "stop"
     try:
         if kind == "failure" and number.isdecimal():
-            replay = jobs.start_replay(person(request), job, task, failure=int(number))
+            replay = jobs.start_replay(person(request), job, task, failure=int(number), on_divergence=on_divergence)
         else:
             attempt = request.POST.get("attempt", "")
             chosen = int(attempt) if attempt.isdecimal() else None
-            replay = jobs.start_replay(person(request), job, request.POST.get("task", ""), attempt=chosen)
+            task = request.POST.get("task", "")
+            replay = jobs.start_replay(person(request), job, task, attempt=chosen, on_divergence=on_divergence)
     except jobs.Refused as refused:
         messages.error(request, str(refused), extra_tags="bad")
         return redirect("job", job_id=job.id)

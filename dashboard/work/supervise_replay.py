@@ -57,6 +57,7 @@ def _replay(held: Claim, lease: Lease, replay: Replay) -> dict[str, Any]:
         task=replay.task or None,
         failure=replay.failure,
         attempt=replay.attempt,
+        on_divergence=replay.on_divergence,
         limits=replay_limits(),
     )
     log_path = settings.DATA / "logs" / "replays.log"

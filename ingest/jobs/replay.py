@@ -27,7 +27,7 @@ def run(request: Command, answers: Answers, sink: ParquetStepSink) -> None:
     """Writes the steps into the request's folder and sends the outcome."""
     tell = Teller(answers)
     tell("reading", 0, None, "steps", always=True)
-    which: dict[str, Any] = {name: request.get(name) for name in ("task", "failure", "attempt")}
+    which: dict[str, Any] = {name: request.get(name) for name in ("task", "failure", "attempt", "on_divergence")}
     with open_bundle(request["pack"]) as bundle:
         outcome = replay(bundle, **which, sink=sink, progress=tell)
     tell("sorting", sink.steps, sink.steps, "steps", always=True)

@@ -186,11 +186,12 @@ def test_a_divergence_is_drawn_with_where_and_what_on_either_side(site: Site, vi
     page = visit().open(f"/jobs/{site.job(site.flipped_bundle())}/")
     page.get_by_role("button", name="Start the replay").click()
     expect(page.locator("#verdict")).to_contain_text("diverged", timeout=120_000)
-    told = page.locator(".divergence")
+    told = page.locator("#divergence")
     expect(told).to_contain_text("tasks/map-1.0/0/sent-0/")
-    marked = told.locator("mark").all_inner_texts()
+    expect(told).to_contain_text("The recording is damaged")
+    marked = told.locator(".side p:last-child mark").all_inner_texts()
     assert len(marked) == 2
     assert (int(marked[0], 16) ^ int(marked[1], 16)).bit_count() == 1
-    told.get_by_role("link", name="step").click()
+    told.locator("#diverged-at").click()
     expect(page.locator("#where")).to_contain_text("diverge")
     assert faults_of(page) == []

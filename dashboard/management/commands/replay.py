@@ -12,6 +12,7 @@ from dashboard.management.base import ERROR, GOOD, NOT_GOOD, OPERATING, Failure,
 from dashboard.management.base import Command as Base
 from dashboard.models import Job
 from dashboard.opening import open_folder
+from replay.debugger.diverging.findings import ON_DIVERGENCE
 from replay.debugger.following import UNTIL
 
 
@@ -31,6 +32,13 @@ class Command(Base):
             help=f"how far to go on along the new attempt's own log: {', '.join(UNTIL)}; of a bundle's path",
         )
         parser.add_argument(
+            "--on-divergence",
+            metavar="D",
+            choices=ON_DIVERGENCE,
+            default="stop",
+            help="at a divergence stop, or go-on: take the recording's word, and number what follows",
+        )
+        parser.add_argument(
             "--fail-on-divergence", action="store_true", help="replay all of several bundles; for build servers"
         )
         parser.add_argument("--junit", metavar="F", type=Path, help="write the verdicts as JUnit XML")
@@ -39,7 +47,9 @@ class Command(Base):
         targets: list[str] = options["jobs"]
         if not options["fail_on_divergence"] and (len(targets) > 1 or options["junit"]):
             raise WrongUse("Several bundles and --junit go with --fail-on-divergence.")
-        wanted = replaying.Wanted(options["task"], options["failure"], options["attempt"], options["until"])
+        wanted = replaying.Wanted(
+            options["task"], options["failure"], options["attempt"], options["until"], options["on_divergence"]
+        )
         if wanted.until != "snapshot" and any(map(replaying.is_job_id, targets)):
             raise WrongUse(
                 "--until goes with a bundle's path; the replay of a stored job goes to the next snapshot. "

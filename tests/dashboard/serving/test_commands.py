@@ -117,6 +117,47 @@ def test_one_flipped_bit_of_a_buffer_is_a_verdict_that_is_not_good(data: Path, r
     assert "sent-0" in json.dumps(said["bundles"][str(bundle)])
     suites = {suite.get("name"): suite for suite in ElementTree.parse(junit).getroot()}
     assert suites[str(bundle)].get("failures") == "1" and suites[str(recording)].get("failures") is None
+    [failure] = suites[str(bundle)].iter("failure")
+    told = (failure.text or "").splitlines()
+    [replay] = said["bundles"][str(bundle)]
+    assert failure.get("type") == "diverged" and failure.get("message") == told[0] == replay["sentence"]
+    assert f"Member: {replay['detail']['member']}" in told and any(one.startswith("Agreed last: step ") for one in told)
+    assert f"Likely reason: {replay['detail']['reason']['words']} (corrupt-recording)" in told
+
+
+def test_a_bundle_that_cannot_be_read_is_an_error_beside_the_others(
+    data: Path, recording: Path, tmp_path: Path
+) -> None:
+    broken, junit = tmp_path / "broken.tar", tmp_path / "verdicts.xml"
+    broken.write_bytes(b"no archive")
+    missing = tmp_path / "nothing"
+    line = [
+        "replay",
+        "--fail-on-divergence",
+        str(broken),
+        str(recording),
+        str(missing),
+        "--junit",
+        str(junit),
+        "--json",
+    ]
+    ran = run_command(data, *line)
+    assert ran.status == 1 and "Traceback" not in ran.err
+    said = last_object(ran)
+    assert (said["verdict"], set(said["errors"])) == ("identical", {str(broken), str(missing)})
+    suites = {suite.get("name"): suite for suite in ElementTree.parse(junit).getroot()}
+    for path in (broken, missing):
+        [error] = suites[str(path)].iter("error")
+        assert suites[str(path)].get("errors") == "1" and error.get("message") == said["errors"][str(path)]
+    assert len(list(suites[str(recording)].iter("testcase"))) == 1 and not list(suites[str(recording)].iter("failure"))
+    unwritable = run_command(data, *line[:-2], str(tmp_path / "no" / "folder.xml"), "--json")
+    assert unwritable.status == 1 and "Traceback" not in unwritable.err
+
+
+def test_going_on_is_an_option_of_both_ways(data: Path, recording: Path) -> None:
+    ran = run_command(data, "replay", str(recording), "--on-divergence", "go-on", "--json")
+    assert (ran.status, last_object(ran)["verdict"]) == (0, "identical"), ran.err
+    assert run_command(data, "replay", str(recording), "--on-divergence", "never").status == 2
 
 
 def test_the_same_command_line_records_equal_bundles(data: Path, tmp_path: Path) -> None:

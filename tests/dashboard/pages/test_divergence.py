@@ -1,0 +1,39 @@
+"""The divergence on a replay's page: both sides, the place, the line, the reason, and steps to go to."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+from django.contrib.auth.models import User
+
+from replay.bundle.frames import BUFFER_HEAD_BYTES
+from tests.dashboard.pages.conftest import as_seen_by
+from tests.dashboard.pages.test_ledger import data, shown
+
+__all__ = ["data"]
+
+
+def test_everything_that_is_known_of_a_divergence_is_drawn(data: Path, owner: User) -> None:
+    outcome, row = shown(data, owner, damaged_at=BUFFER_HEAD_BYTES + 44)
+    assert outcome.verdict == "diverged"
+    page = as_seen_by(owner).get(f"/replays/{row.id}/").content.decode()
+    panel = page[page.index('id="divergence"') : page.index('aria-labelledby="strip-title"')]
+    text = unescape(re.sub(r"<[^>]+>", "", panel))
+    detail = outcome.detail
+    for part in (detail["member"], detail["reason"]["words"], *detail["reason"]["evidence"], detail["line"]["text"]):
+        assert part in text, part
+    assert f"{detail['line']['file']}:{detail['line']['line']}" in text
+    assert detail["asked_record"] in text and "<mark>" in panel
+    steps = {int(step) for step in re.findall(r'href="\?step=(\d+)"', panel)}
+    led = {one["step"] for one in detail["predecessors"]}
+    assert {detail["step"], detail["last_agreeing"]["step"]} | led <= steps
+
+
+def test_a_text_from_a_recording_stays_a_text(data: Path, owner: User) -> None:
+    _, row = shown(data, owner, damaged_at=BUFFER_HEAD_BYTES + 44)
+    evil = "<script>alert(1)</script>"
+    made = {"file": evil, "line": 1, "function": evil, "text": evil}
+    row.detail |= {"asked_record": evil + "a", "logged_record": evil + "b", "member": evil, "line": made}
+    row.save()
+    page = as_seen_by(owner).get(f"/replays/{row.id}/").content.decode()
+    assert "<script>alert" not in page and "&lt;script&gt;alert" in page
