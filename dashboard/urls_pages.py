@@ -2,7 +2,18 @@
 
 from django.urls import path
 
-from dashboard.views import job, job_actions, jobs, logs, paths, replay, replay_actions, replay_notes, replay_stops
+from dashboard.views import (
+    job,
+    job_actions,
+    jobs,
+    logs,
+    paths,
+    replay,
+    replay_actions,
+    replay_notes,
+    replay_rows,
+    replay_stops,
+)
 
 urlpatterns = [
     path("", jobs.jobs, name="jobs"),
@@ -16,6 +27,7 @@ urlpatterns = [
     path("jobs/<str:job_id>/delete/", job_actions.delete, name="job-delete"),
     path("replays/<str:replay_id>/", replay.replay_page, name="replay"),
     path("replays/<str:replay_id>/strip/", replay.replay_strip, name="replay-strip"),
+    path("replays/<str:replay_id>/rows/<str:name>/", replay_rows.replay_rows, name="replay-rows"),
     path("replays/<str:replay_id>/breakpoints/", replay_stops.replay_breakpoints, name="replay-breakpoints"),
     path(
         "replays/<str:replay_id>/breakpoints/<int:breakpoint_id>/",

@@ -10,6 +10,7 @@ from ninja import P, QueryEx, Router, Status
 
 from dashboard import breakpoints
 from dashboard.api.auth import caller
+from dashboard.api.failures import problem_of
 from dashboard.api.presenting import visible_replay
 from dashboard.api.schemas import (
     BreakpointChange,
@@ -23,6 +24,7 @@ from dashboard.api.steps import LAST_STEP, READ
 from dashboard.models import Breakpoint, Replay
 from dashboard.problems import Problem, not_found
 from dashboard.queries import moving, steps
+from replay.debugger.searching.conditions import WrongSearch
 from replay.debugger.searching.structured import MOST_TEXT
 
 router = Router(tags=["steps"])
@@ -35,6 +37,7 @@ def go(
     replay_id: str,
     to: QueryEx[str, P(min_length=1, max_length=MOST_TEXT, description="`over record`, `5.2 s`, `continue`, …")],
     step: QueryEx[int, P(ge=0, le=LAST_STEP)] = 0,
+    lenient: QueryEx[bool, P(description="tell words that cannot be read as ones that lead nowhere")] = False,
 ) -> dict[str, Any]:
     """Where words lead from a step: to a number, time, epoch, record or state, over, out, to a breakpoint, to a hit."""
     replay = visible_replay(caller(request), replay_id)
@@ -42,7 +45,12 @@ def go(
     with steps.reading(replay) as written:
         steps.check_written(written, step)
         row = written.step(step)
-        landing = moving.moved(written, row or {}, to, searches)
+        try:
+            landing = moving.moved(written, row or {}, to, searches)
+        except WrongSearch as wrong:
+            if not lenient:
+                raise
+            landing = moving.Landing(None, problem_of(wrong).message)
         found = None if landing.step is None else written.step(landing.step)
     why = "" if found else landing.why
     return {"step": found, "why": why, "breakpoints": [kept[i].pk for i in landing.hit]}

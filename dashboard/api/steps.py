@@ -8,12 +8,14 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import P, QueryEx, Router
 
 from dashboard.api.auth import caller
+from dashboard.api.failures import problem_of
 from dashboard.api.presenting import visible_replay
 from dashboard.api.schemas import Effects, Error, Found, HitsLine, StatePage, StepPage, Why
 from dashboard.api.streams import streamed
 from dashboard.models import Replay
 from dashboard.problems import Problem
 from dashboard.queries import effects, find, hits, state, steps, why
+from replay.debugger.searching.conditions import WrongSearch
 from replay.debugger.searching.structured import MOST_TEXT, read
 
 router = Router(tags=["steps"])
@@ -107,10 +109,18 @@ def find_all(
     replay_id: str,
     where: QueryEx[str, Searched],
     bins: QueryEx[int, P(ge=1, le=hits.MOST_BINS)] = 720,
+    lenient: QueryEx[
+        bool, P(description="tell a search that cannot be read in a line, as to whoever types it")
+    ] = False,
 ) -> StreamingHttpResponse:
     """All hits, by place, as they are found: one JSON object a line, the last with how many there are."""
     replay = _visible(request, replay_id)
-    search = read(where)
+    try:
+        search = read(where)
+    except WrongSearch as wrong:
+        if not lenient:
+            raise
+        return streamed(line for line in (problem_of(wrong).body(),))
     with steps.reading(replay) as written:
         return streamed(hits.all_hits(written, search, bins))
 

@@ -16,6 +16,15 @@ _AROUND_SQL = """
 SELECT step, actor, kind, log, log_offset, text FROM steps
 WHERE kind IN ('take-determinant', 'fire-async') AND step {compared} $step ORDER BY step {order} LIMIT $limit
 """
+# Numbers alone are put in order, however many there are; what they say is read of those that are shown.
+_WINDOW_SQL = """
+SELECT step, actor, kind, log, log_offset, text FROM steps WHERE step IN (
+    SELECT step FROM steps WHERE kind IN ('take-determinant', 'fire-async') ORDER BY step LIMIT $limit OFFSET $first
+) ORDER BY step
+"""
+_CURSOR_SQL = """
+SELECT max(step) FROM steps WHERE kind IN ('take-determinant', 'fire-async') AND step <= $step
+"""
 _CAUSES_SQL = """
 SELECT step, min(cause) FROM causes WHERE step IN (SELECT unnest($steps)) AND starts_with(cause, 'det:') GROUP BY step
 """
@@ -43,15 +52,26 @@ class RecoveryLog:
     cursor: int | None
     total: int
     so_far: int
+    first: int = 0
 
 
 def recovery_log(written: StepReader, job_id: str, step: int) -> RecoveryLog:
     """Some before the cursor, some ahead; the cursor is the last one taken at or before the step."""
-    earlier = _around(written, "<=", "DESC", step, BEFORE + 1)[::-1]
-    later = _around(written, ">", "", step, AFTER + BEFORE + 1 - len(earlier))
+    shown = BEFORE + 1 + AFTER
+    earlier = _around(written, "<=", "DESC", step, shown)[::-1]
+    later = _around(written, ">", "", step, shown - min(BEFORE + 1, len(earlier)))
+    earlier = earlier[-(shown - min(AFTER, len(later))) :]
+    later = later[: shown - len(earlier)]
     total, so_far = written.rows(_TOTAL_SQL, {"step": step})[0]
     taken = _with_rows(written, job_id, [*earlier, *later])
-    return RecoveryLog(taken, earlier[-1][0] if earlier else None, total, so_far)
+    return RecoveryLog(taken, earlier[-1][0] if earlier else None, total, so_far, so_far - len(earlier))
+
+
+def log_window(written: StepReader, job_id: str, step: int, first: int, count: int) -> RecoveryLog:
+    """Those from the `first` one on, wherever the cursor stands."""
+    rows = list(written.rows(_WINDOW_SQL, {"first": first, "limit": count}))
+    cursor = written.rows(_CURSOR_SQL, {"step": step})[0][0]
+    return RecoveryLog(_with_rows(written, job_id, rows), cursor, 0, 0, first)
 
 
 def _around(written: StepReader, compared: str, order: str, step: int, limit: int) -> list[tuple[Any, ...]]:

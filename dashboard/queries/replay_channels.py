@@ -9,6 +9,7 @@ from ingest.lake.step_reader import StepReader
 BEFORE = 6
 AFTER = 3
 ANSWERS_SHOWN = 6
+INPUTS_SHOWN = 12
 
 _INPUTS_SQL = """
 SELECT channel, count(*) FILTER (step <= $step), count(*), sum(bytes) FILTER (step <= $step)::BIGINT,
@@ -19,6 +20,11 @@ _LEDGER_SQL = """
 SELECT b.step, b.channel, b.seq, b.bytes, b.was_received_before, b.matches, 0, s.kind = 'send-buffer'
 FROM buffers b JOIN steps s ON s.step = b.step
 WHERE b.step {compared} $step ORDER BY b.step {order}, b.channel, b.seq LIMIT $limit
+"""
+_LEDGER_WINDOW_SQL = """
+WITH shown AS (SELECT * FROM buffers ORDER BY step, channel, seq LIMIT $limit OFFSET $first)
+SELECT b.step, b.channel, b.seq, b.bytes, b.was_received_before, b.matches, 0, s.kind = 'send-buffer'
+FROM shown b JOIN steps s ON s.step = b.step ORDER BY b.step, b.channel, b.seq
 """
 _TOTALS_SQL = """
 SELECT count(*), count(*) FILTER (step <= $step), count(*) FILTER (was_received_before AND step <= $step),
@@ -47,6 +53,7 @@ class Input:
     last_buffer: int | None
     last_step: int | None
     next_step: int | None
+    index: int = 0
 
     @property
     def sender(self) -> str:
@@ -85,6 +92,7 @@ class Ledger:
     matches: int
     first_mismatch: int | None
     new: int = 0
+    first: int = 0
 
     @property
     def rebuilt(self) -> int:
@@ -92,11 +100,32 @@ class Ledger:
         return self.so_far - self.new
 
 
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Some of all inputs, from the `first` one on."""
+
+    rows: list[Input]
+    first: int
+    total: int
+
+
 def inputs(written: StepReader, step: int, order: list[str]) -> list[Input]:
     """In channel-index order; an input that gave nothing (yet) stands there with nothing."""
     found = {row[0]: Input(*row) for row in written.rows(_INPUTS_SQL, {"step": step})}
     names = [*order, *sorted(found.keys() - set(order))]
-    return [found.get(name) or Input(name, 0, 0, 0, None, None, None) for name in names]
+    nothing = (0, 0, 0, None, None, None)
+    return [replace(found.get(name) or Input(name, *nothing), index=index) for index, name in enumerate(names)]
+
+
+def inputs_window(all_of_them: list[Input], first: int, count: int) -> Inputs:
+    return Inputs(all_of_them[first : first + count], first, len(all_of_them))
+
+
+def inputs_around(all_of_them: list[Input], channel: str | None) -> Inputs:
+    """As many as the panel has room for, that of the step among them."""
+    here = next((one.index for one in all_of_them if one.channel == channel), 0)
+    first = min(max(0, here - INPUTS_SHOWN // 2), max(0, len(all_of_them) - INPUTS_SHOWN))
+    return inputs_window(all_of_them, first, INPUTS_SHOWN)
 
 
 def told(written: StepReader) -> list[tuple[int, str]]:
@@ -105,10 +134,24 @@ def told(written: StepReader) -> list[tuple[int, str]]:
 
 
 def ledger(written: StepReader, step: int) -> Ledger:
-    earlier = _rows(written, "<=", "DESC", step, BEFORE)[::-1]
-    later = _rows(written, ">", "", step, AFTER + BEFORE - len(earlier))
+    shown = BEFORE + AFTER
+    earlier = _rows(written, "<=", "DESC", step, shown)[::-1]
+    later = _rows(written, ">", "", step, shown - min(BEFORE, len(earlier)))
+    earlier = earlier[-(shown - min(AFTER, len(later))) :]
+    later = later[: shown - len(earlier)]
     totals = written.rows(_TOTALS_SQL, {"step": step})[0]
-    return Ledger([*earlier, *_filling(written, step, later)], *totals)
+    found = Ledger([*earlier, *_filling(written, step, later)], *totals)
+    return replace(found, first=max(0, found.so_far - len(earlier)))
+
+
+def ledger_window(written: StepReader, step: int, first: int, count: int) -> list[Rebuilt]:
+    """Buffers from the `first` one of the ledger on."""
+    rows = [Rebuilt(*row) for row in written.rows(_LEDGER_WINDOW_SQL, {"first": first, "limit": count})]
+    so_far = written.rows("SELECT count(*) FROM buffers WHERE step <= $step", {"step": step})[0][0]
+    if first > so_far:  # what is being filled stands before these
+        return rows
+    done = [one for one in rows if one.step <= step]
+    return [*done, *_filling(written, step, rows[len(done) :])]
 
 
 def _filling(written: StepReader, step: int, later: list[Rebuilt]) -> list[Rebuilt]:

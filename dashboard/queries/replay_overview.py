@@ -65,6 +65,11 @@ def _until_next(span: StateSpan, spans: list[StateSpan]) -> StateSpan:
     return StateSpan(span.state, span.first_step, span.last_step, span.start_us, end_us)
 
 
+def is_whole(readable: bool, written: StepReader) -> bool:
+    """Until a replay has come to its end, how much there would have been is not known."""
+    return readable and bool(written.rows("SELECT 1 FROM steps WHERE kind = 'finish' LIMIT 1"))
+
+
 def kind_counts(written: StepReader) -> list[KindCount]:
     return [KindCount(*row) for row in written.rows(_KINDS_SQL)]
 

@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.describing import described_row
 from dashboard.models import Replay
 from dashboard.models.status import PENDING
 from dashboard.problems import Problem
@@ -20,14 +19,15 @@ from dashboard.queries.kinds import STEPS, for_script
 from dashboard.queries.lake import lake
 from dashboard.queries.recoveries import recoveries
 from dashboard.queries.recovery_log import recovery_log
-from dashboard.queries.replay_channels import inputs, ledger, told
-from dashboard.queries.replay_overview import KindCount, kind_counts, state_spans, strip
+from dashboard.queries.replay_channels import inputs, inputs_around, ledger, told
+from dashboard.queries.replay_overview import kind_counts, state_spans, strip
 from dashboard.queries.state_at import state_at
 from dashboard.queries.steps import reading
 from dashboard.queries.why_line import why_line
 from dashboard.views.access import owns, visible_replay
 from dashboard.views.parameters import whole
 from dashboard.views.replay_notes import notes_context
+from dashboard.views.replay_rows import channels_of, taken_rows
 from dashboard.views.replay_stops import led, stops_context
 from dashboard.views.telling import tells_problems
 from ingest.lake.step_reader import StepReader
@@ -89,7 +89,9 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
     """A step past the end shows the last one: a link must open, whatever a replay came to."""
     last = written.steps - 1
     step = min(whole(request, "step", 0) or 0, max(0, last))
-    around = written.between(max(0, step - STEPS_AROUND), step + STEPS_AROUND + 1)
+    shown = 2 * STEPS_AROUND + 1
+    first = max(0, min(step - STEPS_AROUND, last + 1 - shown))
+    around = written.between(first, first + shown)
     row = next((one for one in around if one["step"] == step), None)
     if row is None:
         return {"unread": "No step is written yet."}
@@ -98,10 +100,10 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
         "last": last,
         "row": row,
         "around": around,
+        "around_first": around[0]["step"],
         "spans": state_spans(written),
         "kinds": (kinds := kind_counts(written)),
-        # Until a replay has come to its end, how much there would have been is not known.
-        "whole": not _is_open(replay, kinds),
+        "whole": replay.readable and any(one.kind == "finish" for one in kinds),
         "diverged_at": next((one.first_step for one in kinds if one.kind == "diverge"), None),
         **_panels(request, replay, written, row),
         **stops_context(request, replay, step),
@@ -109,24 +111,20 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
     }
 
 
-def _is_open(replay: Replay, kinds: list[KindCount]) -> bool:
-    return not replay.readable or all(one.kind != "finish" for one in kinds)
-
-
 def _panels(request: HttpRequest, replay: Replay, written: StepReader, row: dict[str, Any]) -> dict[str, Any]:
     found = job_graph(replay.job_id)
     task = found.manifest.task(row["task"] or replay.task) if found else None
-    origin_ms = found.manifest.clock.origin_ms if found else None
     log = recovery_log(written, replay.job_id, row["step"])
     return {
         "log": log,
-        "taken": [(one, *described_row(one.row, task, origin_ms)) for one in log.taken],
-        "inputs": inputs(written, row["step"], [str(channel) for channel in task.inputs] if task else []),
+        "taken": taken_rows(found, task, log),
+        "inputs": inputs_around(inputs(written, row["step"], channels_of(task)), row["channel"]),
         "told": told(written),
         "ledger": ledger(written, row["step"]),
         "held_state": state_at(written, row["step"], request.GET.get("prefix", ""), request.GET.get("keys", "")),
         "keys_after": request.GET.get("keys", ""),
         "prefix": request.GET.get("prefix", ""),
-        "why": why_line(written, replay.job_id, row["step"]),
+        "why": why_line(written, replay.job_id, row["step"], everything=request.GET.get("why") == "all"),
+        "why_all": request.GET.get("why") == "all",
         "task_is_sink": task is not None and not task.outputs,
     }

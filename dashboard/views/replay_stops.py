@@ -27,7 +27,7 @@ from dashboard.views.telling import tells_problems
 from replay.debugger.searching.conditions import WrongSearch
 
 # What stands in the address beside the step, and stays there.
-KEPT = ("find", "unit", "prefix")
+KEPT = ("find", "unit", "prefix", "why", "view", "panel")
 OF_A_UNIT = ("over", "back over", "out of")
 OF_A_SEARCH = ("next", "previous")
 

@@ -4,7 +4,8 @@ import { test } from "node:test";
 
 import { layersOf, layoutGraph } from "../../static/js/layout/graph.js";
 import { heldAt, stairs } from "../../static/js/layout/holdings.js";
-import { layoutHits, layoutStrip, placeOf, stepAt } from "../../static/js/layout/strip.js";
+import { centred, layoutHits, layoutNotes, layoutStrip, panned, placeOf, stepAt, viewIn, viewText, zoomed } from "../../static/js/layout/strip.js";
+import { MOST_PX, clampOffset, inSight, scaleOf, wantedRows } from "../../static/js/layout/window.js";
 import { labelsWithRoom, layoutTimeline, tickLabel, ticksOf } from "../../static/js/layout/timeline.js";
 
 const tasksOf = (vertex, parallelism) => Array.from({ length: parallelism }, (_, n) => `${vertex}.${n}`);
@@ -176,4 +177,64 @@ test("few hits stand alone where they are, many share a band, and none is left o
   const narrow = layoutHits(bins, { ...shape, widthPx: 40 });
   assert.ok(narrow.length <= 40);
   assert.deepEqual(layoutHits([], shape), []);
+});
+
+test("zooming keeps the step where it is on the strip, and never leaves all the steps or passes the narrowest view", () => {
+  const steps = 1_000_000;
+  let view = { first: 0, end: steps };
+  for (let n = 0; n < 40; n += 1) {
+    const before = placeOf(400_000, { view, widthPx: 1000 });
+    view = zoomed(view, { by: 0.5, around: 400_000, steps });
+    assert.ok(view.first <= 400_000 && 400_000 < view.end);
+    if (view.end - view.first > 2000) assert.ok(Math.abs(placeOf(400_000, { view, widthPx: 1000 }) - before) < 2);
+  }
+  assert.equal(view.end - view.first, 20);
+  assert.equal(viewIn(viewText(view, steps), steps).first, view.first);
+  for (let n = 0; n < 40; n += 1) view = zoomed(view, { by: 2, around: 400_000, steps });
+  assert.deepEqual(view, { first: 0, end: steps });
+  assert.equal(viewText(view, steps), undefined);
+  assert.deepEqual(zoomed({ first: 0, end: 7 }, { by: 0.5, around: 3, steps: 7 }), { first: 0, end: 7 });
+});
+
+test("panning and centring end at either end of the strip", () => {
+  const steps = 1000;
+  assert.deepEqual(panned({ first: 900, end: 1000 }, { by: 0.25, steps }), { first: 900, end: 1000 });
+  assert.deepEqual(panned({ first: 10, end: 110 }, { by: -0.25, steps }), { first: 0, end: 100 });
+  assert.deepEqual(centred({ first: 0, end: 100 }, { step: 500, steps }), { first: 450, end: 550 });
+  assert.deepEqual(centred({ first: 0, end: 100 }, { step: 990, steps }), { first: 900, end: 1000 });
+});
+
+test("a view in an address that cannot be shown shows all", () => {
+  for (const text of [null, "", "x", "5-2", "10-12", "0-1000", "-5-10", "5-6-7", "99999-100000"]) assert.equal(viewIn(text, 1000), undefined, text);
+  assert.deepEqual(viewIn("100-5000", 1000), { first: 100, end: 1000 });
+});
+
+test("in a part of the strip a step and its place are each other's inverse, and hits and notes outside are left out", () => {
+  const view = { first: 500, end: 600 };
+  for (const step of [500, 550, 599]) assert.equal(stepAt(placeOf(step, { view, widthPx: 700 }), { view, widthPx: 700 }), step);
+  const hits = [{ bin: 0, hits: 3, first: 1, last: 499 }, { bin: 1, hits: 1, first: 510, last: 510 }, { bin: 2, hits: 9, first: 590, last: 800 }];
+  const shown = layoutHits(hits, { steps: 1000, binCount: 720, widthPx: 700, view });
+  assert.deepEqual(shown.map(({ alone }) => alone), [true, false]);
+  assert.ok(shown.every(({ x, width }) => x >= 0 && x + width <= 700));
+  const notes = layoutNotes([{ first: 0, last: 999 }, { first: 3, last: 4 }, { first: 599, last: 599 }], { steps: 1000, widthPx: 700, view });
+  assert.deepEqual(notes.map(({ x, width }) => [x, width]), [[0, 700], [placeOf(599, { view, widthPx: 700 }), 0]]);
+});
+
+test("a list of any length has a place no taller than browsers make, and its last row can be reached", () => {
+  for (const total of [0, 1, 9, 100_000, 10_000_000]) {
+    const shape = { total, rowPx: 30, heightPx: 300, headPx: 28 };
+    const { sizePx, scale } = scaleOf(shape);
+    assert.ok(sizePx <= MOST_PX && scale >= 1);
+    const end = clampOffset(Infinity, shape);
+    assert.ok(Math.abs((sizePx - 300) * scale - Math.max(0, end)) < 1 || total * 30 + 28 <= 300);
+    const sight = inSight({ ...shape, offsetPx: end });
+    assert.equal(sight.end, total);
+    const wanted = wantedRows(sight, { total, most: 80 });
+    assert.ok(wanted.first <= sight.first && wanted.end >= sight.end && wanted.end - wanted.first <= 80);
+  }
+});
+
+test("rows that the server sent for a step are those in sight, and no more are asked for", () => {
+  const shape = { total: 102_889, rowPx: 29.796875, headPx: 28.09375, heightPx: 10 * 29.796875 + 28.09375 };
+  assert.deepEqual(inSight({ ...shape, offsetPx: clampOffset(25_058 * shape.rowPx, shape) }), { first: 25_058, end: 25_068 });
 });

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { backoffMs } from "../../static/js/state/backoff.js";
 import { addressWith, clampStep, numberIn } from "../../static/js/state/cursor.js";
 import { Hits, likeStep, together } from "../../static/js/state/hits.js";
+import { once, rangeOf } from "../../static/js/state/ranges.js";
 import { bindingFor } from "../../static/js/state/keys.js";
 import { StepCache } from "../../static/js/state/steps.js";
 import { after, isOver, waiting } from "../../static/js/state/uploads.js";
@@ -115,4 +116,26 @@ test("an upload tells every stage in words, a break and a refusal among them", (
   assert.ok(isOver(view));
   assert.equal(after(waiting("b", 1), { type: "refused", why: "Not a bundle." }).text, "Not a bundle.");
   assert.throws(() => after(view, { type: "unheard of" }), /unheard of/);
+});
+
+test("a range of a note is read as a person writes it, in either order", () => {
+  assert.deepEqual(rangeOf("1,200", "7"), { first: 7, last: 1200 });
+  assert.deepEqual(rangeOf("5", ""), { first: 5, last: 5 });
+  for (const [from, to] of [["", ""], ["five", "6"], ["5", "-6"], ["1e9", "2"]]) assert.match(rangeOf(from, to).why, /write their numbers/);
+});
+
+test("what is asked for while it is being done is done once more, however often it was asked", async () => {
+  let runs = 0;
+  let release = () => undefined;
+  const run = once(() => {
+    runs += 1;
+    return new Promise((done) => (release = done));
+  });
+  const all = [run(), run(), run()];
+  release();
+  await new Promise((done) => setImmediate(done));
+  assert.equal(runs, 2);
+  release();
+  await Promise.all(all);
+  assert.equal(runs, 2);
 });

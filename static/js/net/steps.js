@@ -24,6 +24,8 @@ export function stepSource(replay, cache) {
     written: () => getJson(`/api/v1/replays/${replay}/steps?from=0&to=0`).then((page) => page.written),
     /** `keys` says which of the state's keys are asked for: those that begin with `prefix`, behind a cursor. */
     panels: (step, keys, options) => getPart(`/replays/${replay}/?${new URLSearchParams({ step, part: "panels", ...given(keys) })}`, options),
+    /** Rows of a long list, from one's place in it: a table body. */
+    rows: (name, { step, from, count }) => getPart(`/replays/${replay}/rows/${name}/?${new URLSearchParams({ step, from, count })}`).then(([table]) => table.tBodies[0]),
     outcome: (step) => getPart(`/replays/${replay}/?step=${step}&part=outcome`),
     /** The strip, or the part of it from one step to another, exclusive. */
     strip: (from, to) => getJson(`/replays/${replay}/strip/?${new URLSearchParams(given({ from: from && String(from), to }))}`),

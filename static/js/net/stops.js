@@ -5,17 +5,18 @@ export function stopSource(replay) {
   const api = `/api/v1/replays/${replay}`;
   return {
     /** Where words lead from a step: {step, why, breakpoints}. */
-    go: (step, to) => getJson(`${api}/go?${new URLSearchParams({ step, to })}`),
+    go: (step, to) => getJson(`${api}/go?${new URLSearchParams({ step, to, lenient: true })}`),
     panel: (step) => getPart(`/replays/${replay}/breakpoints/?step=${step}`),
     keep: (search) => sendJson("POST", `${api}/breakpoints`, { search }),
     change: (id, fields) => sendJson("PATCH", `${api}/breakpoints/${id}`, fields),
     remove: (id) => sendJson("DELETE", `${api}/breakpoints/${id}`),
-    hits: (search, options) => streamHits(`${api}/hits?${new URLSearchParams({ where: search })}`, options),
+    hits: (search, options) => streamHits(`${api}/hits?${new URLSearchParams({ where: search, lenient: true })}`, options),
   };
 }
 
 /** All hits of a search, a line at a time: `onLine` is told each as it comes. */
 async function streamHits(url, { onLine, signal }) {
+  // What cannot be read comes as a line: somebody types it, and it is no fault for the browser's console.
   const response = await fetch(url, { headers: { Accept: "application/x-ndjson" }, signal });
   if (!response.ok) throw errorFrom(await response.json().catch(() => undefined), response.status);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -70,8 +70,6 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     document.getElementById(opener.dataset.opens)?.showModal();
   }
-  const copier = event.target.closest?.("[data-copies]");
-  if (copier) copyLink();
 });
 
 export async function copyLink() {

@@ -10,6 +10,7 @@ import { followProgress } from "./progress.js";
 import { putPanels, showRow, showSteering } from "./step_view.js";
 import { stops } from "./stops.js";
 import { stripView } from "./strip_view.js";
+import { windows } from "./windows.js";
 
 const PANELS_AFTER_MS = 40;
 const ADDRESS_AFTER_MS = 150;
@@ -32,6 +33,8 @@ let shownKeys = keysIn(location.href);
 let stopping;
 let picture;
 let noting;
+let lists;
+let lastPanel = new URL(location.href).searchParams.get("panel") ?? undefined; // where somebody last was: a copied link leads there
 
 /** Shows a step. Walking replaces the address, jumping adds to the history, so that back leads to where one jumped from. */
 function go(to, { jump = false, remember = true } = {}) {
@@ -65,6 +68,7 @@ function show() {
 
 function putInPlace(nodes) {
   putPanels(nodes.map((node) => node.cloneNode(true)));
+  lists.begin();
   noting.show(step);
   panelTimer = setTimeout(() => prefetch(step + direction), PANELS_AFTER_MS);
 }
@@ -108,7 +112,7 @@ function flushAddress() {
 
 function keysIn(href) {
   const { searchParams } = new URL(href);
-  return { prefix: searchParams.get("prefix") ?? "", keys: searchParams.get("keys") ?? "" };
+  return { prefix: searchParams.get("prefix") ?? "", keys: searchParams.get("keys") ?? "", why: searchParams.get("why") ?? "" };
 }
 
 /** Other keys of the state: typing replaces the address, turning a page adds to the history. */
@@ -120,7 +124,7 @@ function showKeys(wanted, afterMs) {
 }
 
 function filterState(prefix) {
-  showKeys({ prefix, keys: "" }, 120);
+  showKeys({ ...shownKeys, prefix, keys: "" }, 120);
   history.replaceState(null, "", addressWith(location.href, { step, prefix, keys: undefined }));
 }
 
@@ -130,8 +134,22 @@ function turnKeys(keys) {
   history.pushState(null, "", addressWith(location.href, { step, keys }));
 }
 
+/** How much of the why is open. */
+function unfold(why) {
+  flushAddress();
+  showKeys({ ...shownKeys, why }, 0);
+  history.replaceState(null, "", addressWith(location.href, { step, why }));
+}
+
+/** The step in the middle of the strip and of every list. */
+function centre() {
+  picture.centre();
+  fetchPanels();
+}
+
 function copyHere() {
   flushAddress();
+  history.replaceState(null, "", addressWith(location.href, { panel: lastPanel }));
   copyLink();
 }
 
@@ -187,11 +205,14 @@ function begin() {
     note: (range) => noting.here(range),
     strip: source.strip,
   });
+  lists = windows({ step: () => step, rows: source.rows });
   noting = notes({ replay: page.dataset.replay, step: () => step, marks: picture.notes });
   document.addEventListener("click", (event) => {
-    const link = event.target.closest?.("a[data-step], a[data-keys], #back, #forward, #last-step");
+    if (event.target.closest?.("#copy-link")) return copyHere();
+    const link = event.target.closest?.("a[data-step], a[data-keys], a[data-why], #back, #forward, #last-step");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
+    if (link.dataset.why !== undefined) return unfold(link.dataset.why);
     if (link.dataset.keys !== undefined) return turnKeys(link.dataset.keys);
     const to = { back: step - 1, forward: step + 1, "last-step": last }[link.id] ?? Number(link.dataset.step);
     go(to, { jump: !["back", "forward"].includes(link.id) });
@@ -208,6 +229,10 @@ function begin() {
     if (event.target.id === "state-filter") event.preventDefault();
   });
   document.addEventListener("input", (event) => event.target.id === "prefix" && filterState(event.target.value));
+  const within = (event) => (lastPanel = event.target.closest?.("#replay section[id]")?.id ?? lastPanel);
+  document.addEventListener("focusin", within);
+  document.addEventListener("pointerdown", within);
+  document.getElementById("unit").addEventListener("change", (event) => history.replaceState(null, "", addressWith(location.href, { step, unit: event.target.value })));
   window.addEventListener("popstate", () => {
     showKeys(keysIn(location.href), 0);
     picture.fromAddress();
@@ -222,6 +247,7 @@ function begin() {
     marks: picture.hits,
   });
   watch();
+  if (lastPanel) document.getElementById(lastPanel)?.scrollIntoView({ block: "nearest" });
 }
 
 /** What other watchers do, and what becomes of the replay, for as long as the page is open. */
@@ -262,7 +288,7 @@ bindKeys([
   { keys: ["s", "S"], what: "zoom out", run: () => picture.zoom(2) },
   { keys: ["a", "A"], what: "pan the strip back", run: () => picture.pan(-0.25) },
   { keys: ["d", "D"], what: "pan it on", run: () => picture.pan(0.25) },
-  { keys: ["f"], what: "centre this step", run: () => picture.centre() },
+  { keys: ["f"], what: "centre this step", run: centre },
   { keys: ["b"], what: "breakpoint at steps like this one", run: () => stopping.here() },
   { keys: ["/"], what: "search the steps", run: () => stopping.search() },
   { keys: ["g"], what: "go to a step, time, epoch, record or state", run: () => document.getElementById("step-field")?.select() },

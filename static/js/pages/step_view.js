@@ -66,6 +66,7 @@ export function putPanels(nodes) {
 
 function pathTo(element) {
   if (element.id) return `#${CSS.escape(element.id)}`;
+  if (element.dataset.window) return `[data-window="${element.dataset.window}"]`;
   const href = element.getAttribute("href");
   return href ? `a[href="${CSS.escape(href)}"]` : undefined;
 }

@@ -107,6 +107,8 @@ export function stops(page) {
     const same = rows().find((row) => row.dataset.search === search);
     if (same) return toast(`There is such a breakpoint: ${search}`);
     try {
+      // Asked for its hits first: whatever cannot be read is said before it is sent.
+      found.set(search, await gathered(search));
       await source.keep(search);
       await refresh();
       toast(`Breakpoint kept: ${search}`);
@@ -156,11 +158,15 @@ export function stops(page) {
     mark();
   }
 
-  async function hitsOf(search) {
+  async function gathered(search) {
     const hits = new Hits();
+    await source.hits(search, { onLine: (line) => hits.take(line) });
+    return hits;
+  }
+
+  async function hitsOf(search) {
     try {
-      await source.hits(search, { onLine: (line) => hits.take(line) });
-      return hits;
+      return await gathered(search);
     } catch (fault) {
       failed(fault);
       return undefined;

@@ -257,3 +257,21 @@ def test_why_goes_back_by_the_determinant_its_merge_its_answer_and_its_delta() -
 )
 def test_why_ends_where_nothing_is_known_and_never_turns_in_a_circle(behind: dict, line: list[str]) -> None:
     assert why_line._line("step:3", behind) == line
+
+
+def test_trivial_hops_are_folded_but_never_an_end_and_never_one_alone() -> None:
+    kinds = dict(
+        zip("abcdefg", ["answer", "request", "transition", "merge", "request", "answer", "transition"], strict=True)
+    )
+    links = [why_line.Link(ref, ref, ref, "", n, 0) for n, ref in enumerate(kinds)]
+    shown = why_line._folded(links, kinds)
+    assert [(one.ref, [hop.ref for hop in one.folded]) for one in shown] == [
+        ("a", []), ("d", ["b", "c"]), ("e", []), ("f", []), ("g", []),
+    ]  # fmt: skip
+    assert [one.ref for one in why_line._folded(links[:1], kinds)] == ["a"]
+    assert why_line._folded([], kinds) == []
+
+
+def test_causes_lie_as_far_as_the_shortest_way_to_them() -> None:
+    behind = {"a": ["b", "c"], "b": ["d"], "c": ["b", "e"], "d": ["a"], "e": ["d"]}
+    assert why_line._distances("a", behind) == {"a": 0, "b": 1, "c": 1, "d": 2, "e": 2}

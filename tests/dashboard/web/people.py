@@ -93,6 +93,7 @@ class World:
             "user_id": self.shared.pk,
             "table": "events",
             "task": "map-1.0",
+            "name": "steps",
         }
 
 

@@ -151,6 +151,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "jobs/<str:job_id>/delete/"): Row(page(302, 403)),
     ("GET", "replays/<str:replay_id>/"): Row(page(200)),
     ("GET", "replays/<str:replay_id>/strip/"): Row(page(409)),
+    ("GET", "replays/<str:replay_id>/rows/<str:name>/"): Row(page(409)),
     ("GET", "replays/<str:replay_id>/breakpoints/"): Row(page(200)),
     ("POST", "replays/<str:replay_id>/breakpoints/"): Row(page(302, 403), {"data": {"search": "sent"}}),
     ("POST", "replays/<str:replay_id>/breakpoints/<int:breakpoint_id>/"): Row(
