@@ -58,6 +58,9 @@ STEPS: tuple[Kind, ...] = (
     Kind("snapshot", "N", "round", "step-state", "snapshots", "the state is written for a checkpoint"),
     Kind("finish", "E", "round", "step-finish", "end", "the replay is over"),
     Kind("diverge", "X", "round", "step-diverge", "divergence", "the replay and the recording differ"),
+    Kind(
+        "fork", "Y", "round", "step-finish", "forks", "what a fork changes, and where the log no longer applies to it"
+    ),
 )
 
 _BY_NAME = {"determinant": {kind.name: kind for kind in DETERMINANTS}, "step": {kind.name: kind for kind in STEPS}}

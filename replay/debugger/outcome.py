@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Verdict = Literal["identical", "diverged", "free", "unknown"]
-VERDICTS: tuple[Verdict, ...] = ("identical", "diverged", "free", "unknown")
+Verdict = Literal["identical", "diverged", "free", "unknown", "forked"]
+VERDICTS: tuple[Verdict, ...] = ("identical", "diverged", "free", "unknown", "forked")
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,11 @@ class StateWatch:
         self.behind = False
         """Whether it was skipped since it was looked at last."""
 
+    def replace(self, operator: Operator) -> None:
+        """Another operator has taken over the state: the next look is at all of it."""
+        self._operator = operator
+        self._begun = False
+
     def look(self, of_task: Mapping[str, str], *, always: bool = False) -> list[Change]:
         """What changed since; `of_task` is what there is to watch besides, as flat keys."""
         self._ready_bytes = min(self._most_bytes, self._ready_bytes + _BYTES_A_LOOK)

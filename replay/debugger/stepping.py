@@ -24,7 +24,7 @@ from replay.model import MAIN, ChannelId, Record, Task, json_bytes, thread_of_ou
 from replay.runtime.body.output import Cut
 from replay.runtime.body.timers import CLOCK_CALLBACK
 from replay.runtime.body.watermarks import IDLE, NO_WATERMARK
-from replay.runtime.operators import Timer
+from replay.runtime.operators import Operator, Timer
 from replay.runtime.operators.base import EVENT
 
 _SHOWN_KEY = 40
@@ -88,6 +88,12 @@ class Stepping:
         self._noted = False
         self._note_state()
         self._seeded = execution.source.graph.vertex_of(self.shape.id).services.get("random") == "seed"
+
+    def replaced(self, operator: Operator) -> None:
+        """A fork goes on with another operator."""
+        self._note_state()
+        if self._watch is not None:
+            self._watch.replace(operator)
 
     def _stand(self) -> None:
         if self.execution is not None:

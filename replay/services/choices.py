@@ -39,6 +39,9 @@ class ChoiceObserver(Protocol):
 class Beside(Protocol):
     """Stands beside choices that follow a log which may not apply: those of a fork. `Divergence` is no end there."""
 
+    def look(self) -> None:
+        """Before the log is asked."""
+
     def left(self, found: Divergence) -> None:
         """The log holds something else than what is asked for; from here on nothing of it is followed."""
 
@@ -82,6 +85,7 @@ class Choices:
     def _sync_beside(
         self, beside: Beside, kind: type[D], make: Callable[[], D], unlike: Callable[[D], str | None] | None
     ) -> D:
+        beside.look()
         cursor = self.cursor
         if cursor is not None:
             ahead = cursor.peek(self.epoch)
@@ -113,6 +117,8 @@ class Choices:
 
     def due(self, record_count: int) -> Determinant | None:
         """The asynchronous determinant that must be executed now, before the next element."""
+        if self.beside is not None:
+            self.beside.look()
         return None if self.cursor is None else self.cursor.peek_due(self.epoch, record_count)
 
     def append(self, determinant: Determinant) -> None:

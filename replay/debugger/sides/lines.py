@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
+from replay.debugger.diverging.source_line import OperatorCode, line_of
 from replay.debugger.state_keys import flat
 from replay.model import Record
 from replay.runtime.operators import Context, Operator, Timer
 
-_NEAREST = 12
+_NEAREST = 16
 _PACKAGES = Path(__file__).resolve().parents[3]
-
-
-def file_of(operator: Operator) -> str:
-    """The file that the operator's class stands in; nothing where it has none."""
-    try:
-        return inspect.getfile(type(operator))
-    except (OSError, TypeError):
-        return ""
 
 
 def named(path: str, line: int) -> str:
@@ -31,16 +23,36 @@ def named(path: str, line: int) -> str:
     return f"{where.relative_to(_PACKAGES) if where.is_relative_to(_PACKAGES) else where}:{line}"
 
 
-def calling_line(path: str) -> str:
-    """The line of that file that is being executed below here; nothing where none is near."""
-    frame: FrameType | None = sys._getframe(1)
-    for _ in range(_NEAREST):
-        if frame is None:
-            return ""
-        if frame.f_code.co_filename == path:
-            return named(path, frame.f_lineno)
-        frame = frame.f_back
-    return ""
+class LinesOf:
+    """The lines of an operator's code, each put into words once. `own`: without the classes that it is made of."""
+
+    def __init__(self, operator: Operator, *, own: bool = False):
+        self._code = OperatorCode(operator)
+        if own:
+            self._code.modules = {type(operator).__module__}
+        self._said: dict[tuple[CodeType, int], str] = {}
+
+    def owns(self, frame: FrameType) -> bool:
+        """Whether a frame executes the operator's code."""
+        return self._code.owns(frame)
+
+    def now(self) -> str:
+        """The innermost line of it in the calls that lead here; nothing where none is near."""
+        frame: FrameType | None = sys._getframe(1)
+        for _ in range(_NEAREST):
+            if frame is None:
+                return ""
+            if self._code.owns(frame):
+                return self.said(frame, frame.f_lineno)
+            frame = frame.f_back
+        return ""
+
+    def said(self, frame: FrameType, line: int) -> str:
+        """`replay/jobs/concat.py:32` and what stands there."""
+        known = (frame.f_code, line)
+        if known not in self._said:
+            self._said[known] = str(line_of(frame.f_code, line, frame.f_globals))
+        return self._said[known]
 
 
 class LineOfChange(Operator):
@@ -51,7 +63,7 @@ class LineOfChange(Operator):
         self._operator = operator
         self._call = call
         self._key = key
-        self._path = file_of(operator)
+        self._lines = LinesOf(operator, own=True)
         self._calls = 0
         self.line = ""
 
@@ -81,10 +93,10 @@ class LineOfChange(Operator):
 
     def _called(self, action: Callable[[], None]) -> None:
         number, self._calls = self._calls, self._calls + 1
-        if number != self._call or not self._path:
+        if number != self._call:
             action()
             return
-        before, traced = sys.gettrace(), _Lines(self._path, self._value)
+        before, traced = sys.gettrace(), _Lines(self._lines, self._value)
         sys.settrace(traced.enter)
         try:
             action()
@@ -98,26 +110,26 @@ class LineOfChange(Operator):
 
 
 class _Lines:
-    """A trace function: after each line of the operator's file, whether the value is another one now."""
+    """A trace function: after each line of the operator's code, whether the value is another one now."""
 
-    def __init__(self, path: str, value: Callable[[], str | None]):
-        self._path = path
+    def __init__(self, lines: LinesOf, value: Callable[[], str | None]):
+        self._lines = lines
         self._value = value
         self._last = value()
         # Of each call that is open, the line that is being executed: it may have called somebody else's code.
         self._open: dict[FrameType, int] = {}
-        self._last_line = 0
+        self._last_line = ""
         self.line = ""
 
     def enter(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Only what stands in the operator's own file is followed."""
-        if frame.f_code.co_filename != self._path:
+        """Only the operator's own code is followed."""
+        if not self._lines.owns(frame):
             return None
         self._open[frame] = frame.f_lineno
         return self._follow
 
     def _follow(self, frame: FrameType, event: str, argument: Any) -> Any:
-        line = self._last_line = self._open.get(frame, frame.f_lineno)
+        line = self._last_line = self._lines.said(frame, self._open.get(frame, frame.f_lineno))
         if event == "return":
             self._open.pop(frame, None)
         else:
@@ -129,9 +141,9 @@ class _Lines:
         """What changes after the operator's own code (a base class keeps what it returned) is its last line's doing."""
         self._look(self._last_line)
 
-    def _look(self, line: int) -> None:
+    def _look(self, line: str) -> None:
         """Did that line, which is done now, change it? The last one that did counts."""
         now = self._value()
         if now != self._last:
             self._last = now
-            self.line = named(self._path, line)
+            self.line = line

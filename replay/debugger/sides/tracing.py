@@ -11,7 +11,7 @@ from replay.debugger.logs import Built
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import BufferRow, StepRow, StepSink
 from replay.debugger.sides.ledger import Ledger
-from replay.debugger.sides.lines import calling_line, file_of
+from replay.debugger.sides.lines import LinesOf
 from replay.debugger.sides.trace import Item, Noting, Stream, digest, shown
 from replay.debugger.stepping import Stepping
 from replay.log.codec import encode
@@ -33,7 +33,7 @@ class Tracing:
         self.since = since
         self.ledger = Ledger()
         self.calls = -1
-        self.path = ""
+        self.lines: LinesOf | None = None
         self.execution: Execution | None = None
         self.held: dict[str, str] = {}
         self._based = False
@@ -51,14 +51,15 @@ class Tracing:
     def attach(self, execution: Execution) -> None:
         """After the steps have begun, and before anything is executed."""
         self.execution = execution
-        self.path_of(execution.body.operator)
+        self.lines = LinesOf(execution.body.operator)
         execution.body.observer = self
         execution.body.choices.observer = self
         self._base()
 
-    def path_of(self, operator: Operator) -> None:
+    def replaced(self, operator: Operator) -> None:
         """Another operator goes on: it is its lines that are named."""
-        self.path = file_of(operator)
+        self.stepping.replaced(operator)
+        self.lines = LinesOf(operator)
 
     def _base(self) -> None:
         """What the state is where the notes begin: one item a key."""
@@ -154,7 +155,7 @@ class Tracing:
     def appended(self, determinant: Determinant, epoch: int) -> None:
         """A determinant was appended."""
         self.stepping.appended(determinant, epoch)
-        line = calling_line(self.path)
+        line = "" if self.lines is None else self.lines.now()
         place = f"main, epoch {epoch}"
         self._note("determinant", (epoch, encode(determinant)), shown(repr(determinant)), place=place, line=line)
 
@@ -180,7 +181,8 @@ class Tracing:
 
     def _output(self, where: str, data: bytes) -> None:
         said = f"{shown(data.decode('utf-8', 'replace'))} to {where}"
-        self._note("output", (where, digest(data)), said, place=where, line=calling_line(self.path))
+        line = "" if self.lines is None else self.lines.now()
+        self._note("output", (where, digest(data)), said, place=where, line=line)
 
     def cut(self, k: int, cut: Cut, named: Built | None) -> None:
         """A buffer was cut."""
@@ -219,7 +221,7 @@ class TracingSink:
     def step(self, row: StepRow) -> None:
         """A row of `steps`."""
         self.inner.step(row)
-        if row.kind != "fork":
+        if row.kind not in ("fork", "finish"):
             item = Item(row.step, row.epoch, row.record_count, tuple(row[2:]), row.text, row.kind)
             self.noting.note("step", item)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,9 +95,9 @@ def test_the_lines_that_changed_a_key_and_wrote_a_record_are_named() -> None:
     for side in ("first", "second"):
         assert found["output"][side]["line"].startswith("replay/jobs/concat.py:")
         assert found["state"][side]["line"].startswith("replay/jobs/concat.py:")
-    source = Path("replay/jobs/concat.py").read_text().splitlines()
-    assert "emit" in source[int(found["output"]["first"]["line"].rpartition(":")[2]) - 1]
-    assert "return held" in source[int(found["state"]["first"]["line"].rpartition(":")[2]) - 1]
+    assert "emit" in found["output"]["first"]["line"], found["output"]["first"]
+    # Its base class puts what it returns: that is what the operator itself did last.
+    assert "return held" in found["state"]["first"]["line"], found["state"]["first"]
 
 
 def test_what_both_gave_before_they_part_can_not_follow_from_it() -> None:

@@ -1,0 +1,194 @@
+"""A recovery that is forked: the recovery manager with other answers, the task with another log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from replay.debugger.answers import Bringers
+from replay.debugger.comparison import Comparison
+from replay.debugger.execution import Execution, Plan
+from replay.debugger.following import Following
+from replay.debugger.forks.changes import OfAnswers
+from replay.debugger.forks.making import Making
+from replay.debugger.forks.places import ForkPlace
+from replay.debugger.logs import Logs
+from replay.debugger.outcome import Verdict
+from replay.debugger.recovery_replay import RecoveryReplay
+from replay.debugger.story import Event
+from replay.debugger.verify import operator_of
+from replay.debugger.walk import Walk
+from replay.model import ChannelId
+from replay.recovery import DeterminantsReturned, MainLogUsedUp, RecoveryStarted
+from replay.recovery import Event as ManagerEvent
+from replay.recovery import Logs as Returned
+from replay.recovery.answers import Answer
+
+
+@dataclass(slots=True)
+class ForkWalk(Walk):
+    """`altered`: by output, what is answered instead. What the recording says of states and requests binds no more."""
+
+    altered: Mapping[ChannelId, Answer] = field(default_factory=dict)
+
+    def loosen(self) -> None:
+        """From here on the manager does what follows from the answers, whatever was recorded."""
+        self._records_states = self._records_effects = False
+
+    def _read(self, kind: str, event: Event) -> ManagerEvent | None:
+        told = Walk._read(self, kind, event)
+        if isinstance(told, DeterminantsReturned) and told.of == self.scene.task and not self._is_awaited(told):
+            return None  # in the fork nobody was asked
+        return told
+
+    def _is_awaited(self, told: DeterminantsReturned) -> bool:
+        return self._records_states or (
+            self.manager.state.name == "WaitingDeterminants" and (told.channel in self.manager.setting.asked_for_own)
+        )
+
+    def _told(self, kind: str, event: Event) -> ManagerEvent | None:
+        told = Walk._told(self, kind, event)
+        if isinstance(told, DeterminantsReturned) and told.of == self.scene.task and told.channel in self.altered:
+            answer = self.altered[told.channel]
+            return replace(told, result=answer.result, logs=answer.logs)
+        return told
+
+    def _recorded_state(self, event: Event) -> None:
+        if self._records_states:
+            Walk._recorded_state(self, event)
+        elif event.get("from") == "Standby":
+            activation = self.story.activations.get(-1 if self.scene.failure is None else self.scene.failure, event)
+            self.handle(RecoveryStarted(), (f"event:{activation['n']}",))
+
+    def _recorded_effect(self, kind: str, event: Event) -> None:
+        if self._records_effects:
+            Walk._recorded_effect(self, kind, event)
+
+
+@dataclass(slots=True)
+class ForkFollowing(Following):
+    """What is executed of the recovery, with the change of a fork."""
+
+    making: Making | None = None
+
+    def _making(self) -> Making:
+        if self.making is None:
+            raise TypeError("a fork is made with a Making")
+        return self.making
+
+    def _plan(self) -> Plan:
+        plan, making = Following._plan(self), self._making()
+        whole = plan.logs
+        if isinstance(making.change, OfAnswers):
+            making.cut_logs = self.tells and self._is_less()
+        if making.cut_logs:
+            plan = replace(plan, logs=self.returned, recovered=self.returned, beyond="the fork's own choices")
+        elif (changed := making.logs(whole)) is not whole:
+            place = making.place
+            known = plan.recovered is not None and place is not None
+            recovered = _returned(plan.recovered, whole, changed, place) if known else None  # type: ignore[arg-type]
+            plan = replace(plan, logs=changed, recovered=recovered)
+            self.returned = changed if recovered is None else recovered
+        return plan
+
+    def _is_less(self) -> bool:
+        """Whether less was returned than to the attempt that is on record, so that its own log tells of another one."""
+        recorded = self.story.returned_to(self.scene.task, self.scene.attempt)
+        return any(len(self.returned.get(one, {}).get(epoch, b"")) < upto for (one, epoch), upto in recorded.items())
+
+    def _compared(self, plan: Plan) -> Comparison:
+        return self._making().compared(plan, self.scene.attempt, self.scene.before)
+
+    def _executed(self, plan: Plan) -> Execution:
+        making = self._making()
+        return making.executed(plan, self.stepping, operator_of(self.source, self.scene.task))
+
+    def _tell_used_up(self) -> None:
+        """Also where the log was left: the task makes its own choices then."""
+        if not self._used_up and self._making().change is not None and self.execution.free:  # type: ignore[attr-defined]
+            self._used_up = True
+            if self.tells:
+                self.walk.take_what_precedes_running()
+                if self.walk.manager.state.name == "Replaying":
+                    self.walk.handle(MainLogUsedUp(), self.steps.caused_by("append"))
+            self.comparison.beyond.begun = self.goes_beyond
+            return
+        Following._tell_used_up(self)
+
+
+def _returned(recovered: Logs, whole: Logs, changed: Logs, place: ForkPlace) -> Logs:
+    """How much of a changed log counts as returned: as far as before, and no further than it goes."""
+    found: dict[str, dict[int, bytes]] = {}
+    for thread, by_epoch in recovered.items():
+        for epoch, data in by_epoch.items():
+            now, before = changed.get(thread, {}).get(epoch, b""), whole.get(thread, {}).get(epoch, b"")
+            inside = (thread, epoch) == (place.thread, place.epoch) and place.offset < len(data)
+            kept = now[: len(data) + (max(0, len(now) - len(before)) if inside else 0)]
+            if kept:
+                found.setdefault(thread, {})[epoch] = kept
+    return found
+
+
+@dataclass(slots=True)
+class ForkRecovery(RecoveryReplay):
+    """One failure, forked. What the parent has checked of the recording is not checked again."""
+
+    making: Making | None = None
+    altered: Mapping[ChannelId, Answer] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        RecoveryReplay.__post_init__(self)
+        walk = self.walk
+        graph = walk.graph if self.making is None else self.making.graph
+        self.walk = ForkWalk(
+            walk.story, walk.scene, graph, walk.answers, walk.steps, walk.on_effect, altered=self.altered
+        )
+        if self.making is not None and self.making.change is not None:
+            self.walk.loosen()
+
+    def _free(self) -> tuple[Verdict, str]:
+        self._follow({})
+        return "free", ""
+
+    def _check_touched(self) -> None:
+        """The parent did."""
+
+    def _verify_attempts(self) -> None:
+        """The parent did."""
+
+    def _check_own_log(self, logs: Returned) -> None:
+        """The parent did."""
+
+    def _follow(self, returned: Logs, bringers: Bringers | None = None, *, tells: bool = True) -> None:
+        self.following = following = ForkFollowing(
+            self.source,
+            self.story,
+            self.scene,
+            self.steps,
+            self.walk,
+            returned,
+            self.until,
+            bringers or Bringers(),
+            tells,
+            making=self.making,
+        )
+        if not returned and not following.goes_beyond and not (self.making and self.making.cut_logs):
+            if tells:
+                self.walk.take_what_precedes_running()
+                self._conclude_without_execution()
+            return
+        following.run(self._restored_words())
+        self.detail |= following.stepping.resolution
+
+    def _identical(self, logs: Returned) -> tuple[Verdict, str]:
+        return "identical", ""
+
+    def _never_replayed(self) -> tuple[Verdict, str]:
+        if self.walk.escalated is not None and self.making is not None and self.making.change is not None:
+            scene = self.scene
+            what = f"checkpoint {scene.checkpoint}" if scene.checkpoint else "the beginning"
+            return "free", (
+                f"The recovery of {scene.task} escalates here, as {self.walk.escalated}: everything would be rolled "
+                f"back to {what} or before, and go on as a new execution, of which this recording tells nothing"
+            )
+        return RecoveryReplay._never_replayed(self)

@@ -1,0 +1,100 @@
+"""Where a fork and its parent part, which outputs that changed, which it might have, and which it can't have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from replay.debugger.sides.closure import Closure
+from replay.debugger.sides.ledger import WRITES, Span, counted_of
+from replay.debugger.words import counted, listed
+
+if TYPE_CHECKING:
+    from replay.debugger.forks.fork import Forked
+
+_NOUNS = {"step": "step", "determinant": "determinant", "input": "record taken", "state": "state", "output": "output"}
+
+
+def may_be_affected(forked: Forked) -> list[Span]:
+    """Of each output of the task, what the parent gave at the forked step or after it: it alone has that among its
+    causes."""
+    ledger = forked.parent.ledger
+    return [ledger.since(output, forked.step) for output in ledger.outputs]
+
+
+def report_of(forked: Forked) -> dict[str, Any]:
+    """As JSON, with the sentence that says it."""
+    parent, made = forked.parent, forked.made
+    task = made.source.graph.task(made.scene.task)
+    spans = may_be_affected(forked)
+    like = parent.ledger.like(made.ledger)
+    first = {span.output: span.first for span in spans if span.output != WRITES}
+    for output in task.outputs:
+        first.setdefault(output.channel, 0)
+    closure = Closure(made.source, task.id, made.scene.attempt, first)
+    world = made.world
+    report: dict[str, Any] = {
+        "step": forked.step,
+        "words": made.words,
+        "equal": not forked.differences and not forked.ended,
+        "differences": [one.to_json() for one in forked.differences],
+        "may_be_affected": [span.to_json() for span in spans if span.size],
+        "cannot_be_affected": parent.ledger.total() - counted_of(spans),
+        "outputs": {kind: [span.to_json() for span in of_kind] for kind, of_kind in like.items()},
+        "downstream": [one.to_json() for one in closure.reached.values()],
+        "untouched": closure.unreached(),
+        "orphans": _orphans(forked),
+        "ended": forked.ended,
+        "new_execution": world is not None and (world.left_at is not None or not world.kept),
+        "made_up": dict(world.made_up) if world is not None else {},
+    }
+    report["sentence"] = _sentence(forked, report, like)
+    return report
+
+
+def _orphans(forked: Forked) -> list[dict[str, Any]]:
+    """Receivers that had received what the fork makes otherwise: they depend on what is not there any more."""
+    comparison = forked.made.comparison
+    if comparison is None or forked.made.scene.failure is None:
+        return []
+    outputs = forked.made.source.graph.task(forked.made.scene.task).outputs
+    return [
+        {"task": outputs[k].channel.partition(">")[2], "channel": outputs[k].channel, "buffer": seq}
+        for k, seq in sorted(comparison.orphans.items())
+    ]
+
+
+def _sentence(forked: Forked, report: dict[str, Any], like: Any) -> str:
+    parts = [f"Forked at step {forked.step:,}: {forked.made.words}."]
+    if forked.said and forked.said not in parts[0]:
+        parts.append(f"{forked.said.rstrip('.')}.")
+    if forked.ended:
+        parts.append(f"The fork ends early: {forked.ended}")
+    parts.append(_first(forked))
+    counts = [
+        (counted_of(like["changed"]), "changed"),
+        (counted_of(like["gone"]), "not made"),
+        (counted_of(like["new"]), "made anew"),
+    ]
+    told = [f"{counted(number, 'output')} {what}" for number, what in counts if number]
+    may = sum(one["count"] for one in report["may_be_affected"])
+    same = max(0, may - counted_of(like["changed"]) - counted_of(like["gone"]))
+    told.append(f"{counted(same, 'output')} that might have changed came out the same")
+    parts.append(f"{listed(told).capitalize()}; {counted(report['cannot_be_affected'], 'output')} can't be affected.")
+    if report["new_execution"]:
+        parts.append("Where the log does not apply it is a new execution.")
+    if report["orphans"]:
+        who = listed([f"{one['task']} (buffer {one['buffer']})" for one in report["orphans"]])
+        parts.append(f"It contradicts what {who} had received: orphans.")
+    return " ".join(parts)
+
+
+def _first(forked: Forked) -> str:
+    if not forked.differences:
+        return "It does what its parent did."
+    found = forked.differences[0]
+    item = found.second or found.first
+    said = "" if item is None else item.said
+    others = [_NOUNS[one.stream] for one in forked.differences[1:]]
+    rest = f"; then in {listed(others)}" if others else ""
+    at = "" if item is None else f" at step {item.step:,}, record {item.record_count:,} of epoch {item.epoch}"
+    return f"It first differs in {_NOUNS[found.stream]}{at}{rest}: {said.rstrip('.')}."
