@@ -16,7 +16,6 @@ KINDS = {
     "network": "the network",
     "machine": "the machine and its processes",
     "identity": "where an object lies in memory, or a hash that changes from process to process",
-    "order": "the order of a set, which changes from process to process",
     "threads": "threads, which run when they like",
 }
 """What can be read past the context, and what that is."""

@@ -182,6 +182,32 @@ class Thread(Planted):
         return len(done)
 
 
+class SetOrder(Planted):
+    def read(self, record: Record, context: Context) -> object:
+        found = ""
+        for word in {record.key, "alpha", "beta", "gamma", "delta"}:  # moves: hash seed
+            found += word
+        return found
+
+
+class ListOfASet(Planted):
+    def read(self, record: Record, context: Context) -> object:
+        return list({record.key, "alpha", "beta", "gamma", "delta"})  # moves: hash seed
+
+
+class SetInState(Planted):
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: set[str] = set()
+        self.last = ""
+
+    def read(self, record: Record, context: Context) -> object:
+        self.keys.add(record.key)
+        if self.records == 60:
+            self.last = next(iter(self.keys))  # moves: hash seed
+        return self.last if self.records > 80 else ""
+
+
 class InAnotherModule(Planted):
     def read(self, record: Record, context: Context) -> object:
         return rates.rate()

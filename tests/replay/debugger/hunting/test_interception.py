@@ -20,7 +20,7 @@ from replay.debugger.replay import replay
 from replay.debugger.story import Story
 from replay.simulation.commands import random_options
 from replay.simulation.replays import recorded as recorded_as
-from tests.replay.debugger.hunting.planting import PLANTED, names_of, recorded, shop
+from tests.replay.debugger.hunting.planting import PLANTED, marked, names_of, recorded, shop
 from tests.replay.debugger.worlds import Kept, bundle_of
 
 
@@ -41,22 +41,6 @@ def hunted(members: Any, **asked: Any) -> tuple[list[dict[str, Any]], Kept, Any]
     outcome = replay(bundle_of(members), **(asked or {"failure": 0}), sink=kept, operators=hunt.operator)
     assert sys.getprofile() is before
     return hunt.listens.readings.to_json(), kept, outcome
-
-
-def marked(folder: Path, name: str) -> list[tuple[str, int, str]]:
-    """(file, line, kind) that the class's own text marks."""
-    found, inside = [], ""
-    path = folder / "shop" / "planted.py"
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        if line.startswith("class "):
-            inside = line.split()[1].partition("(")[0]
-        if "# reads: " in line and inside == name:
-            found.append((str(path), number, line.partition("# reads: ")[2].partition(" #")[0]))
-    if name == "InAnotherModule":
-        rates = folder / "shop" / "rates.py"
-        lines = rates.read_text("utf-8").splitlines()
-        found.append((str(rates), next(n for n, one in enumerate(lines, 1) if "# reads" in one), "clock"))
-    return found
 
 
 NAMES = [one for one in names_of() if one != "Planted"]

@@ -1,0 +1,161 @@
+"""Executes an attempt again in one pair of surroundings after the other, and says what moved, and by which line."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ingest.pipes import ROOT, Child, ChildGone, child_environment
+from replay.debugger.hunting.movement import Moved, explained, first_moved
+from replay.debugger.hunting.noting import MOST_CALLS
+from replay.errors import ReplayError
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What differs from the usual ones: `moved` of what the process puts in place itself, and its environment."""
+
+    name: str
+    says: str
+    moved: str = "nothing"
+    hash_seed: str = "0"
+    variables: bool = False
+
+
+USUAL = Surroundings("usual", "the usual surroundings")
+PERTURBED = (
+    Surroundings("again", "the same surroundings once more: memory, processes, threads and files lie as they may"),
+    Surroundings("hash seed", "another hash seed: the order of sets of strings, and their hashes", hash_seed="1"),
+    Surroundings("hash seed", "another hash seed: the order of sets of strings, and their hashes", hash_seed="4711"),
+    Surroundings("clock", "all clocks a good year later, and faster", moved="clock"),
+    Surroundings("random", "other random numbers, seeds and ids", moved="random"),
+    Surroundings("environment", "other values of the environment's variables", variables=True),
+    Surroundings("listing", "folders listed in the opposite order", moved="listing"),
+)
+# Without these a process doesn't come up, or is another program.
+_NEEDED = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "VIRTUAL_ENV", "PWD", "SHELL")
+_NEEDED_PREFIXES = ("PYTHON", "LC_", "LD_", "CLONOSCOPE_", "DJANGO_")
+_PATIENCE_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Which attempt is executed; `variables` are those that its operator was heard to read."""
+
+    pack: str
+    task: str
+    attempt: int
+    variables: Sequence[str] = ()
+
+
+Tell = Callable[[int, int], None]
+
+
+def perturb(attempt: Attempt, log_path: Path, tell: Tell = lambda done, total: None) -> dict[str, Any]:
+    """The report: which surroundings there were, and what moved in which of them."""
+    with tempfile.TemporaryDirectory(prefix="clonoscope-hunt-") as folder:
+        runs = _Runs(attempt, Path(folder), log_path)
+        usual = runs.notes(USUAL)
+        found: list[dict[str, Any]] = []
+        moved_alone = None
+        for number, one in enumerate(PERTURBED):
+            tell(number, len(PERTURBED))
+            if any(each["surroundings"] == one.name for each in found):
+                continue
+            moved = first_moved(usual, runs.notes(one))
+            if one.name == "again":
+                moved_alone = moved
+            elif moved is not None and moved == moved_alone:
+                continue  # it moves anyway: that says nothing of these surroundings
+            if moved is not None:
+                found.append(_finding(runs, one, moved))
+        tell(len(PERTURBED), len(PERTURBED))
+        return {
+            "task": attempt.task,
+            "attempt": attempt.attempt,
+            "tried": [{"surroundings": one.name, "says": one.says} for one in _each_once()],
+            "calls": usual.calls,
+            "enough": usual.enough,
+            "ended": usual.ended,
+            "moved": found,
+        }
+
+
+def _each_once() -> Iterable[Surroundings]:
+    return {one.name: one for one in PERTURBED}.values()
+
+
+def _finding(runs: _Runs, one: Surroundings, moved: Moved) -> dict[str, Any]:
+    followed = [runs.notes(each, moved.followed) for each in (USUAL, one)]
+    return {"surroundings": one.name, **asdict(moved), **explained(moved, *followed)}
+
+
+class Notes:
+    """The notes of one execution, read as often as they are asked for."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        last: dict[str, Any] = {}
+        self.calls, self.enough = 0, False
+        for note in self:
+            self.calls = note.get("call", self.calls - 1) + 1
+            self.enough = self.enough or "enough" in note
+            last = note
+        if "end" not in last:
+            raise ReplayError("an execution beside the replay did not come to its end", remedy="See the log of replays")
+        self.ended: str = last["end"]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        with open(self._path, encoding="utf-8") as lines:
+            for line in lines:
+                yield json.loads(line)
+
+
+class _Runs:
+    """Starts an execution a pair of surroundings, one after the other."""
+
+    def __init__(self, attempt: Attempt, folder: Path, log_path: Path):
+        self._attempt = attempt
+        self._folder = folder
+        self._log_path = log_path
+        self._count = 0
+
+    def notes(self, one: Surroundings, traced: Sequence[int] = ()) -> Notes:
+        """What an execution there noted."""
+        self._count += 1
+        path = self._folder / f"{self._count}.ndjson"
+        child = Child(
+            [sys.executable, "-m", "ingest.jobs.hunting.perturbed", one.moved],
+            log_path=self._log_path,
+            environment=self._environment(one),
+            folder=ROOT,
+        )
+        request = {"pack": self._attempt.pack, "task": self._attempt.task, "attempt": self._attempt.attempt}
+        try:
+            child.send({**request, "notes": str(path), "traced": list(traced), "most_calls": MOST_CALLS})
+            child.receive(_PATIENCE_S)
+        except ChildGone as gone:
+            raise ReplayError(
+                f"an execution in {one.says} ended before its time", remedy="See the log of replays"
+            ) from gone
+        finally:
+            child.kill()
+        return Notes(path)
+
+    def _environment(self, one: Surroundings) -> dict[str, str]:
+        environment = child_environment(PYTHONHASHSEED=one.hash_seed)
+        if one.variables:
+            mine = [name for name in environment if not _is_needed(name)]
+            read = [name for name in self._attempt.variables if not name.startswith("PYTHON")]
+            environment |= {name: f"{os.environ.get(name, '')}clonoscope" for name in (*mine, *read)}
+        return environment
+
+
+def _is_needed(name: str) -> bool:
+    return name in _NEEDED or name.startswith(_NEEDED_PREFIXES)

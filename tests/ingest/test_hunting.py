@@ -1,0 +1,80 @@
+"""What moves an operator in other surroundings is found, with its line; what follows from the log moves nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from ingest.jobs.hunting.perturbation import Attempt, perturb
+from replay.bundle.reader import open_bundle
+from replay.jobs.catalogue import JOBS
+from replay.jobs.options import RecordOptions
+from replay.jobs.record import record
+from replay.protocols import PROTOCOLS
+from replay.simulation.commands import random_options
+from tests.replay.debugger.hunting.planting import PLANTED, marked, names_of, recorded, shop
+
+# By operator: the surroundings in which its outputs move. What is missing here must not move at all.
+MOVES = {
+    **dict.fromkeys(("Clock", "ClockByName", "ClockInArguments", "Today", "Now", "UtcNow", "Local"), ("clock",)),
+    **dict.fromkeys(("ModuleRandom", "Choice", "UnseededInModule", "UnseededOfItsOwn"), ("random",)),
+    **dict.fromkeys(("Uuid4", "Urandom", "Secrets"), ("random",)),
+    **dict.fromkeys(("Environment", "Getenv"), ("environment",)),
+    **dict.fromkeys(("SetOrder", "ListOfASet", "SetInState", "HashOfText"), ("hash seed",)),
+    **dict.fromkeys(("Identity", "Process"), ("again",)),
+    "InAnotherModule": ("clock",),
+    "Uuid1": ("clock", "random"),
+    "Listing": ("listing",),
+}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with shop(tmp_path_factory.mktemp("packages")) as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder))
+        yield folder
+
+
+def perturbed(folder: Path, operator: str, **options: Any) -> dict[str, Any]:
+    (folder / "bundle").mkdir()
+    for name, data in recorded(operator, **options).members.items():
+        file = folder / "bundle" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    attempt = Attempt(str(folder / "bundle"), "map-1.0", 0, ["SHOP_CURRENCY"])
+    return perturb(attempt, folder / "hunt.log")
+
+
+@pytest.mark.parametrize("name", [one for one in names_of() if one != "Planted"])
+def test_what_moves_an_output_is_found_with_its_line(path: Path, tmp_path: Path, name: str) -> None:
+    report = perturbed(tmp_path, f"{PLANTED}:{name}")
+    assert tuple(one["surroundings"] for one in report["moved"]) == MOVES.get(name, ())
+    lines = {(file, line) for file, line, _ in marked(path, name)}
+    for one in report["moved"]:
+        assert (one["file"], one["line"]) in lines
+        assert one["where"] == "map-1.0>sink.0" and one["one"] != one["other"]
+        assert one["source"] in Path(one["file"]).read_text("utf-8")
+    assert not report["enough"] and report["ended"] == ""
+
+
+def recorded_as(options: RecordOptions, folder: Path) -> Path:
+    record(options, folder / "bundle", protocols=PROTOCOLS)
+    return folder / "bundle"
+
+
+@pytest.mark.parametrize("job", sorted(JOBS))
+def test_nothing_moves_in_a_sample_job(tmp_path: Path, job: str) -> None:
+    """Its vertices with most to choose: those between source and sink; of a random command line."""
+    seed = 900 + list(JOBS).index(job)
+    options = random_options(seed - seed % len(JOBS) + list(JOBS).index(job))
+    assert options.job == job
+    with open_bundle(recorded_as(options, tmp_path)) as bundle:
+        middle = [task.id for task in bundle.graph.tasks if task.inputs and task.outputs]
+        attempts = [(task, attempt) for task in middle for attempt in bundle.attempts(task)]
+    task, attempt = Random(f"{seed}").choice(attempts)
+    report = perturb(Attempt(str(tmp_path / "bundle"), task, attempt), tmp_path / "hunt.log")
+    assert report["moved"] == [], f"{options.command()}: attempt {attempt} of {task}"
