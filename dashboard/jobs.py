@@ -142,15 +142,22 @@ def start_replay(
     failure: int | None = None,
     attempt: int | None = None,
     on_divergence: OnDivergence = "stop",
+    hunt: bool = False,
 ) -> Replay:
-    """Of a failure, or of one attempt of a task."""
+    """Of a failure, or of one attempt of a task; `hunt` looks for what its operator reads past its log."""
     with transaction.atomic():
         row = Job.objects.select_for_update().get(id=job.id)
         if row.status not in READABLE:
             raise Refused(f"The job is {row.status}; a replay needs its tables.")
         task, failure = _checked_target(row, task, failure, attempt)
         replay = Replay.objects.create(
-            job=row, owner=user, task=task, failure=failure, attempt=attempt, on_divergence=on_divergence
+            job=row,
+            owner=user,
+            task=task,
+            failure=failure,
+            attempt=attempt,
+            on_divergence="go-on" if hunt else on_divergence,
+            hunt=hunt,
         )
         enqueue(Work.Kind.REPLAY, replay.id)
     joblog.write(job.id, f"Replay {replay.id} queued: {_named(replay)}.")

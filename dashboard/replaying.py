@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dashboard import jobs
+from dashboard.junit import GOOD_VERDICTS
 from dashboard.models import Job
 from dashboard.models.status import PENDING
+from dashboard.work.supervise_replay import replay_limits
 from dashboard.work.watch import until_ended
+from ingest.launch import ReplayRequest, run_replay
 from replay.debugger.diverging.findings import OnDivergence
 from replay.debugger.following import Until
 from replay.errors import ReplayError
@@ -30,6 +34,7 @@ class Wanted:
     attempt: int | None = None
     until: Until = "snapshot"
     on_divergence: OnDivergence = "stop"
+    hunt: bool = False
 
     def targets(self, failures: Sequence[tuple[int, str]]) -> list[Wanted]:
         if self.attempt is not None or self.failure is not None:
@@ -45,17 +50,26 @@ def is_job_id(target: str) -> bool:
     return JOB_ID.fullmatch(target) is not None
 
 
+def is_good(outcome: dict[str, Any]) -> bool:
+    """Whether nobody need look at it: the verdict, and what a hunt found."""
+    hunt = outcome["detail"].get("hunt") or {}
+    found = hunt.get("readings") or (hunt.get("perturbed") or {}).get("moved")
+    return outcome["verdict"] in GOOD_VERDICTS and not found
+
+
 def worst(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return min(outcomes, key=lambda outcome: WORST_FIRST.index(outcome["verdict"]))
 
 
 def replay_path(path: Path, wanted: Wanted) -> list[dict[str, Any]]:
-    """Reads nothing but the bundle and writes nothing."""
+    """Reads nothing but the bundle and writes nothing that stays."""
     from replay.bundle.reader import open_bundle
     from replay.debugger.replay import replay
 
     with open_bundle(path) as bundle:
         failures = [(e["failure"], str(e["task"])) for e in bundle.events() if e.get("type") == "task-failed"]
+        if wanted.hunt:
+            return [_hunted(path, one) for one in wanted.targets(failures)]
         return [
             replay(
                 bundle,
@@ -69,6 +83,16 @@ def replay_path(path: Path, wanted: Wanted) -> list[dict[str, Any]]:
         ]
 
 
+def _hunted(path: Path, wanted: Wanted) -> dict[str, Any]:
+    """In a child of its own: what listens to an operator, or moves what is around it, comes near no other code."""
+    with tempfile.TemporaryDirectory(prefix="clonoscope-replay-") as folder:
+        log_path = Path(folder) / "replay.log"
+        request = ReplayRequest(
+            path, Path(folder) / "steps", wanted.task, wanted.failure, wanted.attempt, hunt=True, limits=replay_limits()
+        )
+        return run_replay(request, log_path)
+
+
 def replay_job(job: Job, wanted: Wanted, say: Callable[[str], object]) -> list[dict[str, Any]]:
     """As work, so that its steps can be looked at afterwards."""
     jobs.reingest_if_older(job)
@@ -79,7 +103,9 @@ def replay_job(job: Job, wanted: Wanted, say: Callable[[str], object]) -> list[d
 
 
 def _as_work(job: Job, wanted: Wanted, say: Callable[[str], object]) -> dict[str, Any]:
-    replay = jobs.start_replay(job.owner, job, wanted.task or "", wanted.failure, wanted.attempt, wanted.on_divergence)
+    replay = jobs.start_replay(
+        job.owner, job, wanted.task or "", wanted.failure, wanted.attempt, wanted.on_divergence, wanted.hunt
+    )
     until_ended(replay, command=f"replay {job.id}", say=say)
     if not replay.readable:
         raise jobs.Refused(f"Replay {replay.id} is {replay.status}. {replay.message}")

@@ -88,6 +88,7 @@ class ReplayRequest:
     failure: int | None = None
     attempt: int | None = None
     on_divergence: str = "stop"
+    hunt: bool = False
     limits: ReplayLimits = field(default_factory=ReplayLimits)
 
 
@@ -294,7 +295,7 @@ def run_replay(
     )
     latest_s = time.monotonic() + request.limits.wall_s + OVERTIME_S
     try:
-        child.send(_replay_message(request))
+        child.send(_replay_message(request) | {"log": str(Path(log_path).absolute())})
         while not cancelled():
             if time.monotonic() > latest_s:  # its own alarm is not heard where C code holds the interpreter
                 raise ReplayFailed(f"{request.limits.reached(TIME)}. The steps so far can be looked at.")
@@ -329,5 +330,6 @@ def _replay_message(request: ReplayRequest) -> dict[str, Any]:
         "failure": request.failure,
         "attempt": request.attempt,
         "on_divergence": request.on_divergence,
+        "hunt": request.hunt,
         "limits": asdict(request.limits),
     }

@@ -61,6 +61,7 @@ def replay_out(replay: Replay) -> dict[str, Any]:
         "failure": replay.failure,
         "attempt": replay.attempt,
         "on_divergence": replay.on_divergence,
+        "hunt": replay.hunt,
         "status": replay.status,
         "message": replay.message,
         "verdict": replay.verdict,

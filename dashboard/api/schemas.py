@@ -83,6 +83,7 @@ class ReplayIn(Schema):
     failure: int | None = Field(None, ge=0, lt=2**31)
     attempt: int | None = Field(None, ge=0, lt=2**31)
     on_divergence: OnDivergence = Field("stop", description="Stop at a divergence, or go on and number what follows.")
+    hunt: bool = Field(False, description="Look for what the operator reads past its log; goes on past divergences.")
 
 
 class ReplayOut(Schema):
@@ -93,6 +94,7 @@ class ReplayOut(Schema):
     failure: int | None
     attempt: int | None
     on_divergence: OnDivergence
+    hunt: bool
     status: str
     message: str
     verdict: str

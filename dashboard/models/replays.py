@@ -41,6 +41,7 @@ class Replay(models.Model):
     failure = models.IntegerField(null=True, blank=True)
     attempt = models.IntegerField(null=True, blank=True)
     on_divergence = models.CharField(max_length=8, choices=OnDivergence, default=OnDivergence.STOP)
+    hunt = models.BooleanField(default=False)
     status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
     message = models.TextField(blank=True, default="")
     verdict = models.CharField(max_length=16, choices=Verdict, blank=True, default="")

@@ -58,6 +58,7 @@ def _replay(held: Claim, lease: Lease, replay: Replay) -> dict[str, Any]:
         failure=replay.failure,
         attempt=replay.attempt,
         on_divergence=replay.on_divergence,
+        hunt=replay.hunt,
         limits=replay_limits(),
     )
     log_path = settings.DATA / "logs" / "replays.log"

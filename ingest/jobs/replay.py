@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import queue
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ingest.jobs.hunting import hunted
 from ingest.jobs.lifeline import Answers, Command, Lifeline
 from ingest.jobs.limits import limit_behind, limit_resources, operators_line, use_reserve
 from ingest.lake.steps import ParquetStepSink
@@ -28,10 +30,17 @@ def run(request: Command, answers: Answers, sink: ParquetStepSink) -> None:
     tell = Teller(answers)
     tell("reading", 0, None, "steps", always=True)
     which: dict[str, Any] = {name: request.get(name) for name in ("task", "failure", "attempt", "on_divergence")}
+    hunt = hunted.hunt_beside(sink) if request.get("hunt") else None
+    if hunt is not None:
+        # All that the operator reads is to be heard, also past what comes of it.
+        which |= {"operators": hunt.operator, "on_divergence": "go-on"}
     with open_bundle(request["pack"]) as bundle:
         outcome = replay(bundle, **which, sink=sink, progress=tell)
     tell("sorting", sink.steps, sink.steps, "steps", always=True)
     sink.finish()
+    if hunt is not None:
+        found = hunted.report(hunt, request, outcome, Path(request["log"]), tell)
+        outcome = dataclasses.replace(outcome, detail={**outcome.detail, "hunt": found})
     log.info("replay ended after %s steps, %s: %s", sink.steps, outcome.verdict, outcome.sentence)
     answers.send(outcome=outcome.to_json() | {"steps": sink.steps})
 

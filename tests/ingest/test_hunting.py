@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from ingest.jobs.hunting.perturbation import Attempt, perturb
+from ingest.lake.steps import StepReader
+from ingest.launch import ReplayRequest, run_replay
 from replay.bundle.reader import open_bundle
 from replay.jobs.catalogue import JOBS
 from replay.jobs.options import RecordOptions
@@ -39,13 +41,16 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-def perturbed(folder: Path, operator: str, **options: Any) -> dict[str, Any]:
-    (folder / "bundle").mkdir()
+def written(folder: Path, operator: str, **options: Any) -> Path:
     for name, data in recorded(operator, **options).members.items():
         file = folder / "bundle" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
-    attempt = Attempt(str(folder / "bundle"), "map-1.0", 0, ["SHOP_CURRENCY"])
+    return folder / "bundle"
+
+
+def perturbed(folder: Path, operator: str) -> dict[str, Any]:
+    attempt = Attempt(str(written(folder, operator)), "map-1.0", 0, ["SHOP_CURRENCY"])
     return perturb(attempt, folder / "hunt.log")
 
 
@@ -78,3 +83,46 @@ def test_nothing_moves_in_a_sample_job(tmp_path: Path, job: str) -> None:
     task, attempt = Random(f"{seed}").choice(attempts)
     report = perturb(Attempt(str(tmp_path / "bundle"), task, attempt), tmp_path / "hunt.log")
     assert report["moved"] == [], f"{options.command()}: attempt {attempt} of {task}"
+
+
+def hunted(folder: Path, operator: str) -> tuple[dict[str, Any], StepReader]:
+    bundle = written(folder, operator)
+    request = ReplayRequest(bundle, folder / "steps", failure=0, hunt=True)
+    outcome = run_replay(request, folder / "replay.log")
+    return outcome, StepReader(folder / "steps")
+
+
+def test_a_hunted_replay_says_what_it_heard_and_what_moved_with_the_steps_of_both(path: Path, tmp_path: Path) -> None:
+    outcome, steps = hunted(tmp_path, f"{PLANTED}:Clock")
+    assert outcome["verdict"] == "diverged"
+    found = outcome["detail"]["hunt"]
+    ((file, line, _),) = marked(path, "Clock")
+    (heard,) = found["readings"]
+    assert (heard["file"], heard["line"], heard["kind"], heard["call"]) == (file, line, "clock", "time.time")
+    # Past the first divergence too: once a record of the log.
+    assert heard["count"] == steps.rows("SELECT count(*) FROM steps WHERE kind = 'deliver-record'")[0][0] > 10
+    (moved,) = found["perturbed"]["moved"]
+    assert (moved["surroundings"], moved["file"], moved["line"]) == ("clock", file, line)
+    for one in (heard["step"], moved["step"]):
+        row = steps.step(one)
+        assert (row["kind"], row["epoch"], row["record_count"]) == ("deliver-record", heard["epoch"], heard["record"])
+    assert found["sentence"] == (
+        f"The operator reads past its log at line {line} of {file}: time.time. What it gives moves with the clock, "
+        f"by line {line} of {file}."
+    )
+
+
+def test_a_hunt_of_what_is_as_it_should_be_finds_nothing_and_says_so(path: Path, tmp_path: Path) -> None:
+    outcome, _ = hunted(tmp_path, f"{PLANTED}:Innocent")
+    assert outcome["verdict"] == "identical"
+    found = outcome["detail"]["hunt"]
+    assert (found["readings"], found["perturbed"]["moved"]) == ([], [])
+    assert found["sentence"] == "The operator reads nothing past its log, and nothing moves what it gives."
+
+
+def test_a_hunt_without_the_operator_knows_nothing(tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = written(tmp_path, f"{PLANTED}:Clock")
+    monkeypatch.setenv("PYTHONPATH", "")
+    outcome = run_replay(ReplayRequest(bundle, tmp_path / "steps", failure=0, hunt=True), tmp_path / "replay.log")
+    assert outcome["verdict"] == "unknown"
+    assert "The operator was not executed" in outcome["detail"]["hunt"]["sentence"]

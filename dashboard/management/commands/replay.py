@@ -39,6 +39,11 @@ class Command(Base):
             help="at a divergence stop, or go-on: take the recording's word, and number what follows",
         )
         parser.add_argument(
+            "--hunt",
+            action="store_true",
+            help="look for what the operator reads past its log, and for what moves its outputs",
+        )
+        parser.add_argument(
             "--fail-on-divergence", action="store_true", help="replay all of several bundles; for build servers"
         )
         parser.add_argument("--junit", metavar="F", type=Path, help="write the verdicts as JUnit XML")
@@ -48,13 +53,20 @@ class Command(Base):
         if not options["fail_on_divergence"] and (len(targets) > 1 or options["junit"]):
             raise WrongUse("Several bundles and --junit go with --fail-on-divergence.")
         wanted = replaying.Wanted(
-            options["task"], options["failure"], options["attempt"], options["until"], options["on_divergence"]
+            options["task"],
+            options["failure"],
+            options["attempt"],
+            options["until"],
+            options["on_divergence"],
+            options["hunt"],
         )
         if wanted.until != "snapshot" and any(map(replaying.is_job_id, targets)):
             raise WrongUse(
                 "--until goes with a bundle's path; the replay of a stored job goes to the next snapshot. "
                 "Export the job, then replay what was written."
             )
+        if wanted.hunt and wanted.until != "snapshot":
+            raise WrongUse("--hunt follows a recovery to the next snapshot; leave out --until.")
         if wanted.failure is not None and wanted.attempt is not None:
             raise WrongUse("Name a failure or an attempt, not both.")
         if not options["fail_on_divergence"]:
@@ -92,17 +104,19 @@ class Command(Base):
             "errors": errors,
         }
         text = "\n".join(_line(target, one) for target, replays in outcomes.items() for one in replays)
-        bad = any(one["verdict"] not in junit.GOOD_VERDICTS for one in every)
+        bad = any(not replaying.is_good(one) for one in every)
         return Outcome(text, fields, NOT_GOOD if bad else ERROR if errors else GOOD)
 
 
 def _outcome(target: str, replays: list[dict[str, Any]]) -> Outcome:
     worst = replaying.worst(replays)
     fields = worst if len(replays) == 1 else {**worst, "replays": replays}
-    status = GOOD if worst["verdict"] in junit.GOOD_VERDICTS else NOT_GOOD
+    status = GOOD if all(map(replaying.is_good, replays)) else NOT_GOOD
     return Outcome("\n".join(_line(target, one) for one in replays), fields, status)
 
 
 def _line(target: str, replay: dict[str, Any]) -> str:
     of = f"attempt {replay['attempt']}" if replay["failure"] is None else f"failure {replay['failure']}"
-    return f"{target}: {replay['task']}, {of}: {replay['verdict']}. {replay['sentence']}"
+    hunt = replay["detail"].get("hunt")
+    heard = f" {hunt['sentence']}" if hunt else ""
+    return f"{target}: {replay['task']}, {of}: {replay['verdict']}. {replay['sentence']}{heard}"

@@ -28,6 +28,16 @@ class Surroundings:
     variables: bool = False
 
 
+WORDS = {
+    "again": "each execution",
+    "hash seed": "the hash seed",
+    "clock": "the clock",
+    "random": "chance",
+    "environment": "the environment's variables",
+    "listing": "the order in which folders are listed",
+}
+"""What moves, in a sentence."""
+
 USUAL = Surroundings("usual", "the usual surroundings")
 PERTURBED = (
     Surroundings("again", "the same surroundings once more: memory, processes, threads and files lie as they may"),
@@ -42,6 +52,7 @@ PERTURBED = (
 _NEEDED = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "VIRTUAL_ENV", "PWD", "SHELL")
 _NEEDED_PREFIXES = ("PYTHON", "LC_", "LD_", "CLONOSCOPE_", "DJANGO_")
 _PATIENCE_S = 3600.0
+_BEGUN = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +75,7 @@ def perturb(attempt: Attempt, log_path: Path, tell: Tell = lambda done, total: N
         usual = runs.notes(USUAL)
         found: list[dict[str, Any]] = []
         moved_alone = None
-        for number, one in enumerate(PERTURBED):
+        for number, one in enumerate(PERTURBED if usual.calls >= _BEGUN else ()):
             tell(number, len(PERTURBED))
             if any(each["surroundings"] == one.name for each in found):
                 continue

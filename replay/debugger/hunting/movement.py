@@ -18,10 +18,14 @@ _SOURCE_SHOWN = 120
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """`call` is where it shows, `since` where the operator was first another one: the line is looked for there."""
+    """`call` is where it shows, `since` where the operator was first another one: the line is looked for there.
+
+    `element` counts what the operator was given: calls that only look at it are none.
+    """
 
     call: int
     since: int
+    element: int
     method: str
     epoch: int
     record_count: int
@@ -37,7 +41,7 @@ class Moved:
 def first_moved(first: Iterable[Note], second: Iterable[Note]) -> Moved | None:
     """The first call that gave something else, or where one execution ended and the other went on."""
     alike, since = -1, -1
-    last: Note = {"call": 0, "method": "import", "at": (0, 0)}
+    last: Note = {"call": 0, "element": 0, "method": "import", "at": (0, 0)}
     for one, other in zip_longest(first, second):
         if one is None or other is None or "call" not in one or "call" not in other:
             if one == other:
@@ -56,7 +60,9 @@ def first_moved(first: Iterable[Note], second: Iterable[Note]) -> Moved | None:
 
 def _moved(note: Note, since: int, where: str, ended: str = "") -> Moved:
     epoch, record_count = note["at"]
-    return Moved(note["call"], since if since >= 0 else note["call"], note["method"], epoch, record_count, where, ended)
+    call = int(note["call"])
+    since = since if since >= 0 else call
+    return Moved(call, since, note["element"], note["method"], epoch, record_count, where, ended)
 
 
 def _where(one: list[list[str]], other: list[list[str]]) -> str:

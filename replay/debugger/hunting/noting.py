@@ -51,6 +51,7 @@ class Noting:
     traced: frozenset[int] = frozenset()
     most_calls: int = MOST_CALLS
     calls: int = -1
+    elements: int = -1
     modules: frozenset[str] = frozenset()
     operator: Operator | None = None
     execution: Execution | None = None
@@ -94,6 +95,7 @@ class Noting:
     def called(self, method: str, action: Callable[[], Any]) -> Any:
         """Does it, and notes what came of it."""
         self.calls += 1
+        self.elements += method != "snapshot"
         if self.calls > self.most_calls:
             raise _Enough
         self.outputs, self.given = [], []
@@ -110,7 +112,14 @@ class Noting:
     def _note(self, method: str) -> dict[str, Any]:
         body = None if self.execution is None else self.execution.body
         where = [0, 0] if body is None else [body.epoch, body.record_count]
-        return {"call": self.calls, "method": method, "at": where, "gave": self.outputs, "is": self._is()}
+        return {
+            "call": self.calls,
+            "element": self.elements,
+            "method": method,
+            "at": where,
+            "gave": self.outputs,
+            "is": self._is(),
+        }
 
     def _is(self) -> str | None:
         """What the operator is, by its attributes; where that is much, it is looked at now and then."""

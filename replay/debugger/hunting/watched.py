@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -19,14 +20,22 @@ class Hunt:
     def __init__(self, calls: list[RealCall], shared: Any, system: Any, step: Callable[[], int]):
         self.step = step
         self.modules: frozenset[str] = frozenset()
+        self.step_of_element = array("q")
         self.listens = Interception(calls, shared, system, lambda: self.modules)
+
+    def moment(self, call: str, body: Any = None) -> Moment:
+        """The operator is about to be called. Looking at its state is nothing that it is given."""
+        step = self.step()
+        if call != "snapshot":
+            self.step_of_element.append(step)
+        return Moment(call, getattr(body, "epoch", 0), getattr(body, "record_count", 0), step)
 
     def operator(self, vertex: Vertex) -> Operator:
         """As `new_operator`; what importing and making it reads is heard too."""
         installed = None if vertex.operator in OPERATORS else find_installed(vertex.operator)
         if installed is not None:
             self.modules = frozenset((installed.target.partition(":")[0],))
-        with self.listens.listening(Moment("import", step=self.step())):
+        with self.listens.listening(self.moment("import")):
             made = new_operator(vertex)
         self.modules |= own_modules(type(made))
         return Watched(made, self)
@@ -41,14 +50,13 @@ class Watched(Operator):
         self._context: Any = None
 
     def _moment(self, call: str) -> Moment:
-        body = self._context
-        return Moment(call, getattr(body, "epoch", 0), getattr(body, "record_count", 0), self._hunt.step())
+        return self._hunt.moment(call, self._context)
 
     def open(self, context: Context) -> None:
         """As the operator."""
         self._context = context
         # The body is still being made, so it can't say where it stands.
-        with self._hunt.listens.listening(Moment("open", step=self._hunt.step())):
+        with self._hunt.listens.listening(self._hunt.moment("open")):
             self._operator.open(context)
 
     def on_record(self, record: Record, context: Context) -> None:
@@ -73,5 +81,5 @@ class Watched(Operator):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """As the operator."""
-        with self._hunt.listens.listening(Moment("restore", step=self._hunt.step())):
+        with self._hunt.listens.listening(self._hunt.moment("restore")):
             self._operator.restore(state)
