@@ -17,15 +17,19 @@ _I64, _I32, _TEXT, _BYTES, _BOOL = pa.int64(), pa.int32(), pa.string(), pa.binar
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A lake table. `counting` columns only ever go up within a log or channel: they are stored as differences."""
+    """A lake table. `counting` columns only ever go up within a log or channel: they are stored as differences.
+
+    In `distinct` columns hardly any value comes twice: they are stored without a dictionary.
+    """
 
     name: str
     schema: pa.Schema
     counting: frozenset[str] = frozenset()
+    distinct: frozenset[str] = frozenset()
 
 
-def table(name: str, columns: dict[str, pa.DataType], counting: str = "") -> Table:
-    return Table(name, pa.schema(list(columns.items())), frozenset(counting.split()))
+def table(name: str, columns: dict[str, pa.DataType], counting: str = "", distinct: str = "") -> Table:
+    return Table(name, pa.schema(list(columns.items())), frozenset(counting.split()), frozenset(distinct.split()))
 
 
 DETERMINANTS = table(

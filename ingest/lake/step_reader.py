@@ -18,17 +18,17 @@ import duckdb
 from ingest.lake.engine import Limits, Params, Row, connect, deadline, fetch_columns, fetch_rows, parquet
 from ingest.lake.errors import NotPublished
 from ingest.lake.schema import Table, empty_source
-from ingest.lake.step_schema import EFFECTS, STATE_BY_KEY, STATE_KEYS, STEP_TABLES
+from ingest.lake.step_schema import EFFECTS, STATE_KEYS, STATE_MARKS, STEP_TABLES, STRETCH_STEPS
 
 FOLDERS_KEPT_OPEN = 32
 # Of each folder, what searches have found of steps that stand before or after one another: 8 bytes a row.
 TABLES_KEPT = 64
 ROWS_KEPT = 4_000_000
 LIMITS = Limits(memory_mib=384, threads=2, timeout_s=10.0)
-TABLES: dict[str, Table] = {**STEP_TABLES, EFFECTS.name: EFFECTS, STATE_BY_KEY.name: STATE_BY_KEY}
-_ONLY_THEN = {STATE_KEYS.name: STATE_KEYS}
+TABLES: dict[str, Table] = {**STEP_TABLES, EFFECTS.name: EFFECTS}
+_ONLY_THEN = {STATE_KEYS.name: STATE_KEYS, STATE_MARKS.name: STATE_MARKS}
 # What is stored a second time only at the end is read from its chunks until then.
-_UNTIL_THEN = {EFFECTS.name: "causes", STATE_BY_KEY.name: "state_changes"}
+_UNTIL_THEN = {EFFECTS.name: "causes"}
 
 Identity = tuple[int, int, int]
 Dict = dict[str, Any]
@@ -70,7 +70,7 @@ class StepReader:
         return self._folder.version
 
     def rows(self, sql: str, params: Params | None = None, *, timeout_s: float = LIMITS.timeout_s) -> list[Row]:
-        """One query over `steps`, `causes`, `state_changes`, `buffers`, `effects`, `state_by_key`; values are bound."""
+        """One query over `steps`, `causes`, `state_changes`, `buffers`, `effects`; values are bound."""
         return self._folder.asked(lambda open_: fetch_rows(open_, sql, params, timeout_s))
 
     @contextmanager
@@ -113,7 +113,9 @@ class StepReader:
             params = {"step": step, "prefix": prefix, "limit": limit - len(found)}
             params |= dict(zip(("after_key", "after_task"), after or (None, None), strict=True))
             upto = self._last_key(params) if self.complete else None
-            found += [StateEntry(*row) for row in self.rows(_STATE, params | {"upto": upto and upto[0]})]
+            stretch = step // STRETCH_STEPS if self._folder.marked else 0
+            place = {"stretch": stretch, "stretch_begin": stretch * STRETCH_STEPS, "upto": upto and upto[0]}
+            found += [StateEntry(*row) for row in self.rows(_STATE, params | place)]
             if upto is None:
                 break
             after = upto  # keys that were removed left room on the page
@@ -166,18 +168,25 @@ WHERE first_step <= $step AND starts_with(key, $prefix) AND key >= $prefix
   AND ($after_key IS NULL OR key > $after_key OR (key = $after_key AND task > $after_task))
 ORDER BY key, task LIMIT $limit
 """
+# No key is given twice at one step.
 _STATE = """
 SELECT task, key, last.after, last.step FROM (
     SELECT task, key, max_by({'after': after, 'step': step}, step) AS last
-    FROM state_by_key
-    WHERE step <= $step AND starts_with(key, $prefix) AND key >= $prefix
-      AND ($after_key IS NULL OR key > $after_key OR (key = $after_key AND task > $after_task))
-      AND ($upto IS NULL OR key <= $upto)
+    FROM (
+        SELECT task, key, after, step FROM state_marks WHERE stretch < $stretch AND {wanted}
+        UNION ALL
+        SELECT task, key, after, step FROM state_changes WHERE step >= $stretch_begin AND step <= $step AND {wanted}
+    )
     GROUP BY task, key
 )
 WHERE last.after IS NOT NULL
 ORDER BY key, task LIMIT $limit
-"""
+""".replace(
+    "{wanted}",
+    "starts_with(key, $prefix) AND key >= $prefix "
+    "AND ($after_key IS NULL OR key > $after_key OR (key = $after_key AND task > $after_task)) "
+    "AND ($upto IS NULL OR key <= $upto)",
+)
 
 
 def _step_of(cause: str) -> int | None:
@@ -193,6 +202,7 @@ class _Folder:
         self.steps = 0
         self.complete = False
         self.version = 0
+        self.marked = False
         self._lock = threading.Lock()
         self._identity: Identity | None = None
         self._connection = connect(folder, LIMITS)
@@ -215,6 +225,7 @@ class _Folder:
                 self._connection.execute(f"CREATE OR REPLACE VIEW {name} AS {self._select(table, document['files'])}")
             self.steps, self.complete, self._identity = document["steps"], document["complete"], identity
             self.version = document["steps_version"]
+            self.marked = STATE_MARKS.name in document["files"]
 
     @property
     def identity(self) -> Identity | None:

@@ -8,8 +8,9 @@ from ingest.lake.schema import Table, table
 
 _I64, _I32, _TEXT, _BOOL = pa.int64(), pa.int32(), pa.string(), pa.bool_()
 
-STEPS_VERSION = 2
-"""Raised whenever a table changes. Steps of version 1 have no `taken`; a search that needs it says so."""
+STEPS_VERSION = 3
+"""Raised whenever a table changes. Steps of version 1 have no `taken`; a search that needs it says so.
+Those of version 2 have no `state_marks`: their state is added up from all changes."""
 
 STEPS = table(
     "steps",
@@ -29,11 +30,15 @@ STEPS = table(
         "bytes": _I64,
         "text": _TEXT,
     },
-    counting="step",
+    counting="step record_count t_us log_offset buffer",
+    distinct="text",
 )
-CAUSES = table("causes", {"step": _I64, "cause": _TEXT}, counting="step")
+CAUSES = table("causes", {"step": _I64, "cause": _TEXT}, counting="step", distinct="cause")
 STATE_CHANGES = table(
-    "state_changes", {"step": _I64, "task": _TEXT, "key": _TEXT, "before": _TEXT, "after": _TEXT}, counting="step"
+    "state_changes",
+    {"step": _I64, "task": _TEXT, "key": _TEXT, "before": _TEXT, "after": _TEXT},
+    counting="step",
+    distinct="before after",
 )
 BUFFERS = table(
     "buffers",
@@ -56,11 +61,15 @@ STEP_TABLES: dict[str, Table] = {one.name: one for one in (STEPS, CAUSES, STATE_
 EFFECTS = Table("effects", CAUSES.schema)
 """`causes` sorted by (cause, step): what followed from a step."""
 
-STATE_BY_KEY = Table("state_by_key", STATE_CHANGES.schema)
-"""`state_changes` sorted by (key, step): the state at a step is the last change per key."""
+STRETCH_STEPS = 65_536
+STATE_MARKS = table(
+    "state_marks", {"key": _TEXT, "task": _TEXT, "stretch": _I64, "step": _I64, "after": _TEXT}, distinct="after"
+)
+"""Of each key the last change in every stretch of so many steps that changes it, sorted by key: the state at a step is
+the last mark before its stretch, or the last change within it."""
 
 STATE_KEYS = table("state_keys", {"key": _TEXT, "task": _TEXT, "first_step": _I64})
-"""The keys of `state_by_key`, once each: a page of the state finds here how far it has to read."""
+"""The keys of `state_changes`, once each: a page of the state finds here how far it has to read."""
 
 STEP_ROW_GROUP_ROWS = 16_384
 """Small row groups: a page reads one or two of them."""

@@ -19,13 +19,14 @@ from ingest.lake.schema import Table
 from ingest.lake.step_reader import StepReader
 from ingest.lake.step_schema import (
     EFFECTS,
-    STATE_BY_KEY,
     STATE_KEYS,
+    STATE_MARKS,
     STEP_ROW_GROUP_ROWS,
     STEP_TABLES,
     STEPS_VERSION,
+    STRETCH_STEPS,
 )
-from ingest.lake.writers import TableWriter, write_rows
+from ingest.lake.writers import ROWS_AT_ONCE, TableWriter
 from replay.debugger.ports import BufferRow, StepRow
 
 __all__ = ["ParquetStepSink", "StepReader"]
@@ -35,6 +36,8 @@ NEXT_CHUNK_S = 3.0
 SHORTEST_CHUNK_S = 0.2
 CHUNK_STEPS = 200_000
 LOOK_EVERY_STEPS = 256
+MOST_ROWS = 32_768
+CHUNK_LEVEL = 1
 COMPACTION = Limits(memory_mib=512, threads=1, timeout_s=600.0)
 
 Row = Sequence[Any]
@@ -48,39 +51,52 @@ _FINAL: dict[Table, tuple[str, str]] = {
     STEP_TABLES["buffers"]: ("buffers", "SELECT * FROM {0}"),
     STEP_TABLES["taken"]: ("taken", "SELECT * FROM {0}"),
     EFFECTS: ("causes", "SELECT * FROM {0} ORDER BY cause, step"),
-    STATE_BY_KEY: ("state_changes", "SELECT * FROM {0} ORDER BY key, task, step"),
+    STATE_MARKS: (
+        "state_changes",
+        f"SELECT key, task, step // {STRETCH_STEPS} AS stretch, max(step) AS step, arg_max_null(after, step) AS after "
+        "FROM {0} GROUP BY ALL ORDER BY key, task, stretch",
+    ),
     STATE_KEYS: ("state_changes", "SELECT key, task, min(step) AS first_step FROM {0} GROUP BY ALL ORDER BY key, task"),
 }
 
 
 class ParquetStepSink:
-    """Where a replay writes its steps, one folder a replay: `replay.debugger.ports.StepSink`."""
+    """Where a replay writes its steps, one folder a replay: `replay.debugger.ports.StepSink`.
+
+    Rows are gathered into columns some thousand at a time and go to the chunk's files as row groups become full: what
+    is held in memory stays the same, however many steps there are.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.steps = 0
-        self._rows: dict[str, list[Row]] = {name: [] for name in STEP_TABLES}
         self._files: dict[str, list[str]] = {name: [] for name in STEP_TABLES}
         self._chunks = 0
-        self._waiting = 0
+        self._chunk_begun = 0
         self._chunk_begun_s = time.monotonic()
+        self._busy = False
+        self._writers: dict[str, TableWriter] = {}
+        self._rows: dict[str, list[Row]] = {name: [] for name in STEP_TABLES}
+        self._steps, self._causes = self._rows["steps"], self._rows["causes"]
+        self._changes, self._taken = self._rows["state_changes"], self._rows["taken"]
 
     def step(self, row: StepRow) -> None:
-        if self._waiting % LOOK_EVERY_STEPS == 0 and self._is_due():
-            self._write_chunk()
-        self._rows["steps"].append(row)
+        if self.steps % LOOK_EVERY_STEPS == 0:
+            self._look()
+        self._steps.append(row)
         self.steps += 1
-        self._waiting += 1
 
     def cause(self, step: int, cause: str) -> None:
-        self._rows["causes"].append((step, cause))
+        self._causes.append((step, cause))
 
     def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
-        self._rows["state_changes"].append((step, task, key, before, after))
+        self._changes.append((step, task, key, before, after))
+        if len(self._changes) >= MOST_ROWS:  # one step may change, or restore, a million keys
+            self._gather()
 
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
-        self._rows["taken"].append((step, task, determinant, value, name))
+        self._taken.append((step, task, determinant, value, name))
 
     def buffer(self, row: BufferRow) -> None:
         self._rows["buffers"].append(row)
@@ -91,22 +107,48 @@ class ParquetStepSink:
             self._write_chunk()
 
     def keep(self) -> None:
-        """What was written becomes readable now, as nothing more may come."""
-        self._write_chunk()
+        """What was written becomes readable now, as nothing more may come: also where something ended it anywhere."""
+        if self._busy:  # half of a chunk says nothing: what was readable before stays so
+            for writer in self._writers.values():
+                writer.abandon()
+            self._writers.clear()
+            self.steps = self._chunk_begun
+        else:
+            self._write_chunk()
 
-    def _write_chunk(self) -> None:
-        added = False
+    def _look(self) -> None:
+        if self._is_due():
+            self._write_chunk()
+        elif len(self._steps) >= ROWS_AT_ONCE:
+            self._gather()
+
+    def _gather(self) -> None:
+        self._busy = True
         for name, rows in self._rows.items():
             if rows:
-                written = write_rows(STEP_TABLES[name], self.folder, f"chunk-{self._chunks:06d}", rows)
-                self._files[name] += [file.path for file in written]
-                self._rows[name] = []
-                added = True
-        if added:
+                self._writer(name).add_rows(rows)
+                rows.clear()
+        self._busy = False
+
+    def _writer(self, name: str) -> TableWriter:
+        if name not in self._writers:
+            chunk = f"chunk-{self._chunks:06d}"
+            self._writers[name] = TableWriter(
+                STEP_TABLES[name], self.folder, chunk, row_group_rows=STEP_ROW_GROUP_ROWS, level=CHUNK_LEVEL
+            )
+        return self._writers[name]
+
+    def _write_chunk(self) -> None:
+        self._gather()
+        self._busy = True
+        if self._writers:
+            for name, writer in self._writers.items():
+                self._files[name] += [file.path for file in writer.close()]
+            self._writers.clear()
             self._chunks += 1
             self._write_manifest(self._files, complete=False)
-        self._waiting = 0
-        self._chunk_begun_s = time.monotonic()
+        self._chunk_begun, self._chunk_begun_s = self.steps, time.monotonic()
+        self._busy = False
 
     def finish(self) -> None:
         """Makes all readable, sorted and in few files, and says that this is all."""
@@ -118,10 +160,11 @@ class ParquetStepSink:
             path.unlink(missing_ok=True)
 
     def _is_due(self) -> bool:
-        if self._waiting >= CHUNK_STEPS:
+        waiting = self.steps - self._chunk_begun
+        if waiting >= CHUNK_STEPS:
             return True
         age_s = time.monotonic() - self._chunk_begun_s
-        return bool(self._waiting) and age_s >= (NEXT_CHUNK_S if self._chunks else FIRST_CHUNK_S)
+        return bool(waiting) and age_s >= (NEXT_CHUNK_S if self._chunks else FIRST_CHUNK_S)
 
     def _compacted(self) -> dict[str, list[str]]:
         spill = self.folder / ".spill"

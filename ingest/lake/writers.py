@@ -74,6 +74,12 @@ class TableWriter:
         if len(self._rows) >= ROWS_AT_ONCE:
             self._gather_rows()
 
+    def add_rows(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Many rows as sequences in column order, in one go."""
+        self._gather_rows()
+        for first in range(0, len(rows), ROWS_AT_ONCE):
+            self._add_rows(rows[first : first + ROWS_AT_ONCE])
+
     def add(self, columns: Mapping[str, Any], rows: int) -> Span:
         """Rows as columns: an array, a list or one value for all; columns left out are null."""
         self._gather_rows()
@@ -97,11 +103,14 @@ class TableWriter:
     def _gather_rows(self) -> None:
         if self._rows:
             rows, self._rows = self._rows, []
-            arrays = [
-                pa.array(values, type=field.type)
-                for field, values in zip(self.table.schema, zip(*rows, strict=True), strict=True)
-            ]
-            self._add_batch(pa.RecordBatch.from_arrays(arrays, schema=self.table.schema))
+            self._add_rows(rows)
+
+    def _add_rows(self, rows: Sequence[Sequence[Any]]) -> None:
+        arrays = [
+            pa.array(values, type=field.type)
+            for field, values in zip(self.table.schema, zip(*rows, strict=True), strict=True)
+        ]
+        self._add_batch(pa.RecordBatch.from_arrays(arrays, schema=self.table.schema))
 
     def _add_batch(self, batch: pa.RecordBatch) -> Span:
         if self._file_rows and self._file_rows + batch.num_rows > MAX_FILE_ROWS:
@@ -140,9 +149,10 @@ class TableWriter:
             if not folder.is_dir():
                 folder.mkdir(exist_ok=True)  # fails if the root is gone, as it should
             self._temporary = folder / f".{self.name}.{uuid.uuid4().hex}.tmp"
+            plain = self.table.counting | self.table.distinct
             self._writer = pq.ParquetWriter(
                 self._temporary, self.table.schema, compression="zstd", compression_level=self.level,
-                use_dictionary=[field.name for field in self.table.schema if field.name not in self.table.counting],
+                use_dictionary=[field.name for field in self.table.schema if field.name not in plain],
                 column_encoding=dict.fromkeys(sorted(self.table.counting), "DELTA_BINARY_PACKED"),
                 write_page_index=True,
             )  # fmt: skip
@@ -182,8 +192,7 @@ def write_rows(table: Table, root: Path, name: str, rows: Sequence[Sequence[Any]
     """A small table in one go; without rows there is no file."""
     writer = TableWriter(table, root, name)
     try:
-        for row in rows:
-            writer.add_row(row)
+        writer.add_rows(rows)
         return writer.close()
     except BaseException:
         writer.abandon()

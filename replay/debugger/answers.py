@@ -181,6 +181,8 @@ class Bringers:
 
     def cause(self, task: TaskId, thread: Thread, epoch: int, offset: int) -> tuple[str, ...]:
         """That delta, as a cause."""
+        if not self.ends:
+            return ()
         growth = self.of_byte(thread, epoch, offset)
         return () if growth is None else (f"delta:{growth.channel}#{growth.seq}/{task}/{thread}",)
 

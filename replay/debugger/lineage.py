@@ -15,12 +15,21 @@ class Lineage:
     source: RecordingSource
     task: TaskId
     attempts: tuple[int, ...]
-    _lengths: dict[tuple[Thread, int], tuple[int, ...]] = field(default_factory=dict)
+    _logs: dict[tuple[Thread, int], tuple[tuple[int, str], ...]] = field(default_factory=dict)
 
     def cause(self, thread: Thread, epoch: int, number: int, offset: int) -> str:
         """The determinant of that number and offset, as a cause: in the latest log that came so far."""
         log = thread, epoch
-        if log not in self._lengths:
-            self._lengths[log] = tuple(len(self.source.log_bytes(self.task, one, *log)) for one in self.attempts)
-        holding = (one for one, length in zip(self.attempts, self._lengths[log], strict=True) if length > offset)
-        return f"det:{self.task}/{next(holding, self.attempts[0])}/{thread}/{epoch}#{number}"
+        known = self._logs.get(log) or self._read(thread, epoch)
+        for length, name in known:
+            if length > offset:
+                return f"{name}#{number}"
+        return f"{known[0][1]}#{number}"
+
+    def _read(self, thread: Thread, epoch: int) -> tuple[tuple[int, str], ...]:
+        """Of each attempt how long its log is, and what it is called."""
+        found = self._logs[thread, epoch] = tuple(
+            (len(self.source.log_bytes(self.task, one, thread, epoch)), f"det:{self.task}/{one}/{thread}/{epoch}")
+            for one in self.attempts
+        )
+        return found

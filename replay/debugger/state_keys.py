@@ -40,4 +40,4 @@ def _of(name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 def is_map(value: Any) -> bool:
     """Whether it is a list of pairs, as maps stand in snapshots."""
-    return isinstance(value, list) and bool(value) and all(isinstance(one, list) and len(one) == 2 for one in value)
+    return isinstance(value, list) and set(map(type, value)) == {list} and set(map(len, value)) == {2}

@@ -17,7 +17,7 @@ READY_BYTES = 48 << 20
 _BYTES_A_LOOK = 256
 _BYTES_A_VALUE = 8
 _OF_THE_TASK = ""
-_SCALARS = (str, int, float, bool, type(None))
+_SCALARS = frozenset((str, int, float, bool, type(None)))
 # Without the references by which equal values may differ.
 _MARSHAL_VERSION = 2
 _KINDS_OF_KEYS = ({str}, {int})
@@ -75,38 +75,38 @@ class StateWatch:
 
     def _of(self, name: str, part: Any) -> Iterable[Change]:
         """Of one entry of a snapshot. As bytes, since 1 and true are equal and yet not the same JSON."""
-        if is_map(part) and {type(key) for key, _ in part} in _KINDS_OF_KEYS:
-            after = dict(part)
-            if len(after) == len(part):
-                return self._of_map(name, after)
-        data = dumps(part, _MARSHAL_VERSION)
-        self._bytes += len(data)
+        if is_map(part):
+            try:
+                pairs = dict(part)
+            except TypeError:  # keys that are lists
+                pairs = {}
+            if len(pairs) == len(part) and set(map(type, pairs)) in _KINDS_OF_KEYS:
+                return self._of_map(name, pairs)
+        data = self._dumped(part)
         if self._raw.get(name) == data:
             return ()
         self._raw[name] = data
         return self._all_of(name, flat({name: part}))
 
-    def _of_map(self, name: str, after: dict[str | int, Any]) -> Iterable[Change]:
+    def _of_map(self, name: str, pairs: dict[Any, Any]) -> Iterable[Change]:
         before = self._raw.get(name)
+        after = {key: value if type(value) in _SCALARS else self._dumped(value) for key, value in pairs.items()}
         self._raw[name] = after
-        if not isinstance(before, dict) or {type(key) for key in before} != {type(key) for key in after}:
-            self._bytes += len(dumps(after, _MARSHAL_VERSION))
-            return self._all_of(name, flat({name: list(map(list, after.items()))}))
-        put = [(key, value) for key, value in after.items() if not self._same(before.get(key, _ABSENT), value)]
-        gone = [key for key in before if key not in after] if len(before) + len(put) > len(after) else ()
-        return self._of_pairs(name, put, gone)
+        self._bytes += _BYTES_A_VALUE * len(after)
+        if not isinstance(before, dict) or set(map(type, before)) != set(map(type, after)):
+            return self._all_of(name, flat({name: list(map(list, pairs.items()))}))
+        put = [
+            (key, pairs[key])
+            for key, value in after.items()
+            if (old := before.get(key, _ABSENT)) is not value and (type(old) is not type(value) or old != value)
+        ]
+        gone = () if len(before) == len(after) and before.keys() == after.keys() else before.keys() - after.keys()
+        return self._of_pairs(name, put, sorted(gone))
 
-    def _same(self, one: Any, other: Any) -> bool:
-        self._bytes += _BYTES_A_VALUE
-        if one is other:
-            return True
-        if type(one) is not type(other):
-            return False
-        if isinstance(one, _SCALARS):
-            return bool(one == other)
-        data = dumps(other, _MARSHAL_VERSION)
+    def _dumped(self, value: Any) -> bytes:
+        data = dumps(value, _MARSHAL_VERSION)
         self._bytes += len(data)
-        return dumps(one, _MARSHAL_VERSION) == data
+        return data
 
     def _of_touched(self, name: str, pairs: Pairs) -> Iterable[Change]:
         """A map without pairs is an empty list, which stands in the state as such."""

@@ -62,6 +62,7 @@ class Stepping:
     _by: int | None = None
     _noted: bool = True
     _seeded: bool = False
+    _sized: tuple[Determinant | None, int] = (None, 0)
 
     # --- divergences ---
 
@@ -278,7 +279,7 @@ class Stepping:
             causes=causes,
             log=thread,
             log_offset=offset,
-            size=len(encode(determinant)),
+            size=self._size_of(determinant),
         )
         self.steps.took(step, determinant)
         if isinstance(determinant, TimerTrigger):
@@ -291,7 +292,7 @@ class Stepping:
         """A determinant was appended to the main log (again)."""
         if self.execution is None:
             return
-        size = len(encode(determinant))
+        size = self._size_of(determinant)
         end = self.execution.log.length(MAIN, epoch)
         self.steps.write(
             "append",
@@ -303,6 +304,12 @@ class Stepping:
             size=size,
         )
         self.on_append()
+
+    def _size_of(self, determinant: Determinant) -> int:
+        """One that was taken is appended next."""
+        if self._sized[0] is not determinant:
+            self._sized = determinant, len(encode(determinant))
+        return self._sized[1]
 
     def _appends(self, epoch: int, offset: int) -> str:
         if self.free:
@@ -321,7 +328,7 @@ class Stepping:
         channel = self.shape.outputs[k].channel
         self.steps.write(
             "write-record",
-            f"Writes a record with key {_short(record.key)} to output {k} ({channel.partition('>')[2]}): "
+            f"Writes a record with key {_short(record.key)} to output {k} ({channel[channel.index('>') + 1 :]}): "
             f"{bytes_of(len(data))}.",
             causes=self._caused(),
             channel=channel,

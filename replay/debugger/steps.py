@@ -16,7 +16,9 @@ Progress = Callable[[str, int, int | None, str], None]
 """(phase, done, total or None, unit)"""
 
 _LOOK_UP_EVERY = 256
-_FIRST_FLUSH = 64
+# The very first step is seen at once, however long the second one takes to come.
+_FLUSHES = (0, 64)
+_new_row = tuple.__new__
 
 
 @dataclass(slots=True)
@@ -51,31 +53,18 @@ class StepWriter:
     ) -> int:
         """Writes a step and its causes; returns its number."""
         step = self.count
-        self.count += 1
+        self.count = step + 1
         self.last[kind] = step
         self.said[kind] = text
-        self.sink.step(
-            StepRow(
-                step,
-                self.task,
-                actor,
-                kind,
-                self.state,
-                self.epoch,
-                self.record_count,
-                self.t_us,
-                log,
-                log_offset,
-                channel,
-                buffer,
-                size,
-                text,
-            )
-        )
+        stands = self.task, actor, kind, self.state, self.epoch, self.record_count, self.t_us
+        # As StepRow(…) does, in half the time: this is done for every step.
+        row = _new_row(StepRow, (step, *stands, log, log_offset, channel, buffer, size, text))
+        sink = self.sink
+        sink.step(row)
         for cause in causes:
-            self.sink.cause(step, cause)
-        if step == _FIRST_FLUSH:
-            self.sink.flush()
+            sink.cause(step, cause)
+        if step in _FLUSHES:
+            sink.flush()
         if step % _LOOK_UP_EVERY == 0:
             self.look_up()
         return step
@@ -90,7 +79,8 @@ class StepWriter:
 
     def caused_by(self, *kinds: str) -> tuple[str, ...]:
         """The last step of each of these kinds, as causes."""
-        return tuple(f"step:{self.last[kind]}" for kind in kinds if kind in self.last)
+        last = self.last
+        return tuple([f"step:{last[kind]}" for kind in kinds if kind in last])
 
     def look_up(self) -> None:
         """Tells how far it is, and stops where nobody wants it any more."""

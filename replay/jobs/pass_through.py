@@ -8,6 +8,7 @@ from typing import Any
 from replay.model import Record
 from replay.runtime.body.partition import hash_of_key
 from replay.runtime.operators import Context, Operator
+from replay.runtime.operators.keyed import Pairs
 
 _CHANCES = 1 << 30
 _SLOTS = 64
@@ -49,6 +50,7 @@ class PassThrough(Operator):
         self.records = 0
         self.by_key: dict[str, int] = {}
         self.slots: dict[int, int] = {}
+        self._touched: set[str] | None = None
 
     def open(self, context: Context) -> None:
         """Reads the options.
@@ -66,6 +68,8 @@ class PassThrough(Operator):
         self.records += 1
         nth = self.by_key.get(record.key, 0) + 1
         self.by_key[record.key] = nth
+        if self._touched is not None:
+            self._touched.add(record.key)
         value = dict(record.value)
         value["nth"] = nth
         value["seen"] = self.records
@@ -84,10 +88,22 @@ class PassThrough(Operator):
     def snapshot(self) -> dict[str, Any]:
         """Counts, in all and by key; the arrays that were accessed."""
         counts = {"records": self.records, "by_key": [[key, self.by_key[key]] for key in sorted(self.by_key)]}
-        return {**counts, "slots": [list(one) for one in sorted(self.slots.items())]} if self.slots else counts
+        return {**counts, "slots": self._slots()} if self.slots else counts
+
+    def _slots(self) -> list[list[int]]:
+        return [list(one) for one in sorted(self.slots.items())]
+
+    def changed(self) -> Mapping[str, Any] | None:
+        """The counts in all, and those of the keys that came."""
+        touched, self._touched = self._touched, set()
+        if touched is None or type(self).snapshot is not PassThrough.snapshot:
+            return None
+        counts = {"records": self.records, "by_key": Pairs([(key, self.by_key[key]) for key in sorted(touched)], [])}
+        return {**counts, "slots": self._slots()} if self.slots else counts
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """The inverse of `snapshot`."""
+        self._touched = None
         self.records = state["records"]
         self.by_key = dict(state["by_key"])
         self.slots = dict(state.get("slots", ()))

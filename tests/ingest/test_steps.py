@@ -1,5 +1,6 @@
 """Steps of a replay: readable while they are written, the same before and after compaction, and fast."""
 
+import json
 import random
 import threading
 from pathlib import Path
@@ -8,7 +9,9 @@ import pytest
 
 from ingest.lake import steps as steps_module
 from ingest.lake.errors import NotPublished, QueryTooLong
+from ingest.lake.step_schema import STRETCH_STEPS
 from ingest.lake.steps import ParquetStepSink, StepReader
+from ingest.lake.writers import ROWS_AT_ONCE, TableWriter
 from replay.debugger.ports import BufferRow, StepRow
 from tests.ingest.processes import wait_until
 
@@ -136,7 +139,7 @@ def test_the_ledger_of_buffers_up_to_a_step(replay: tuple[Written, StepReader]):
 
 def test_what_was_taken_from_the_log(replay: tuple[Written, StepReader]):
     written, reader = replay
-    assert reader.version == 2
+    assert reader.version == 3
     assert reader.rows("SELECT * FROM taken ORDER BY step") == written.taken
 
 
@@ -228,3 +231,69 @@ def test_values_are_bound_and_queries_end_in_time(tmp_path: Path):
         reader.rows(
             "SELECT count(*) FROM range(10000000) a, range(1000000) b WHERE a.range + b.range = 3", timeout_s=0.3
         )
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_state_is_the_same_from_marks_and_from_all_changes(tmp_path: Path, marked: bool):
+    sink = ParquetStepSink(tmp_path / "replay")
+    written = Written(sink, seed=11)
+    for n in range(2 * STRETCH_STEPS + 500):
+        sink.step(a_step(n))
+        if n % 997 == 0 or abs(n - STRETCH_STEPS) < 40:
+            written._change(n)
+    sink.finish()
+    manifest = tmp_path / "replay" / "manifest.json"
+    if not marked:  # as version 2 left it
+        document = json.loads(manifest.read_text())
+        del document["files"]["state_marks"]
+        manifest.write_text(json.dumps(document | {"steps_version": 2}))
+    reader = StepReader(tmp_path / "replay")
+    places = (
+        0,
+        STRETCH_STEPS - 40,
+        STRETCH_STEPS - 1,
+        STRETCH_STEPS,
+        STRETCH_STEPS + 1,
+        2 * STRETCH_STEPS,
+        reader.steps,
+    )
+    for step in (*places, *(written.rng.randrange(reader.steps) for _ in range(20))):
+        found = [(e.task, e.key, e.value, e.step) for e in reader.state(step)]
+        assert found == written.state_at(step), f"seed 11, step {step}"
+        assert reader.state(step, prefix="count/1", limit=3) == reader.state(step, prefix="count/1")[:3]
+
+
+def test_what_ends_a_replay_in_the_middle_of_a_chunk_leaves_what_was_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    sink = ParquetStepSink(tmp_path / "replay")
+    Written(sink, seed=3).write(0, 100)
+    sink._write_chunk()
+    Written(sink, seed=3).write(100, 200)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(TableWriter, "_add_batch", full)
+        with pytest.raises(OSError, match="No space left"):
+            sink._write_chunk()
+    sink.keep()
+    reader = StepReader(tmp_path / "replay")
+    assert (reader.steps, reader.complete, sink.steps) == (100, False, 100)
+    assert [row["step"] for row in reader.between(0, 200)] == list(range(100))
+    assert not list((tmp_path / "replay").glob("*/.*.tmp"))
+
+
+def test_rows_go_to_the_disk_as_they_come_and_are_not_all_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("FIRST_CHUNK_S", "NEXT_CHUNK_S"):
+        monkeypatch.setattr(steps_module, name, 3600.0)
+    sink = ParquetStepSink(tmp_path / "replay")
+    most = 0
+    for n in range(50_000):
+        sink.step(a_step(n))
+        sink.state_change(n, "map-1.0", "count", str(n), str(n + 1))
+        most = max(most, *(len(rows) for rows in sink._rows.values()))
+    assert most <= ROWS_AT_ONCE + steps_module.LOOK_EVERY_STEPS
+    sink.finish()
+    assert StepReader(tmp_path / "replay").rows("SELECT count(*), max(step) FROM state_changes") == [(50_000, 49_999)]
