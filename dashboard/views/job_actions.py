@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -82,14 +83,15 @@ def _start(request: HttpRequest, job: Job) -> HttpResponse:
     kind, _, rest = request.POST.get("what", "").partition(":")
     number, _, task = rest.partition(":")
     on_divergence: OnDivergence = "go-on" if request.POST.get("on_divergence") == "go-on" else "stop"
+    how: dict[str, Any] = {"on_divergence": on_divergence, "hunt": request.POST.get("hunt") == "1"}
     try:
         if kind == "failure" and number.isdecimal():
-            replay = jobs.start_replay(person(request), job, task, failure=int(number), on_divergence=on_divergence)
+            replay = jobs.start_replay(person(request), job, task, failure=int(number), **how)
         else:
             attempt = request.POST.get("attempt", "")
             chosen = int(attempt) if attempt.isdecimal() else None
             task = request.POST.get("task", "")
-            replay = jobs.start_replay(person(request), job, task, attempt=chosen, on_divergence=on_divergence)
+            replay = jobs.start_replay(person(request), job, task, attempt=chosen, **how)
     except jobs.Refused as refused:
         messages.error(request, str(refused), extra_tags="bad")
         return redirect("job", job_id=job.id)

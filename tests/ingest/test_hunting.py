@@ -62,7 +62,7 @@ def test_what_moves_an_output_is_found_with_its_line(path: Path, tmp_path: Path,
     for one in report["moved"]:
         assert (one["file"], one["line"]) in lines
         assert one["where"] == "map-1.0>sink.0" and one["one"] != one["other"]
-        assert one["source"] in Path(one["file"]).read_text("utf-8")
+        assert one["source"] in (path / one["file"]).read_text("utf-8")
     assert not report["enough"] and report["ended"] == ""
 
 

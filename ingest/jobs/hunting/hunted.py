@@ -30,6 +30,7 @@ def report(hunt: Hunt, request: Command, outcome: Outcome, log_path: Path, tell:
     """What was heard, and what moved; where the operator could not be executed, that."""
     readings = hunt.listens.readings
     found: dict[str, Any] = {"readings": readings.to_json(), "left_out": readings.left_out, "perturbed": None}
+    found |= {"operator": hunt.operator_name, "package": hunt.package}
     if len(hunt.step_of_element) < _BEGUN or outcome.attempt is None:
         lacks = f"The operator was not executed, so nothing is known of what it reads. {outcome.sentence}"
         return found | {"lacks": lacks, "sentence": lacks}

@@ -16,8 +16,7 @@ from types import CodeType, FrameType
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
-from replay.debugger.hunting.readings import Moment, Readings
-from replay.debugger.sides.lines import named
+from replay.debugger.hunting.readings import Moment, Readings, source_name
 from replay.errors import printable
 
 Role = Literal["operator", "engine", "library"]
@@ -175,7 +174,7 @@ class Interception:
             line = line.f_back
         if line is None:
             return
-        through = "" if line is caller else named(caller.f_code.co_filename, caller.f_lineno)
+        through = "" if line is caller else f"{source_name(caller.f_code.co_filename)}:{caller.f_lineno}"
         place = line.f_code.co_filename, line.f_lineno
         self.readings.note(kind, call, place, through, self.moment, detail)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from replay.debugger.hunting.line_trace import Event, moving_line
 from replay.debugger.hunting.noting import LOOKED_AT_ONCE_IN
-from replay.debugger.sides.lines import named
+from replay.debugger.hunting.readings import source_name
 
 Note = Mapping[str, Any]
 _SOURCE_SHOWN = 120
@@ -91,7 +91,7 @@ def _place(line: tuple[str, int] | None) -> dict[str, Any]:
         return {}
     file, number = line
     return {
-        "file": named(file, number).rpartition(":")[0],
+        "file": source_name(file),
         "line": number,
         "source": linecache.getline(file, number).strip()[:_SOURCE_SHOWN],
     }

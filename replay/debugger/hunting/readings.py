@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import linecache
+import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
-
-from replay.debugger.sides.lines import named
 
 KINDS = {
     "clock": "the wall clock, or another",
@@ -23,6 +23,12 @@ KINDS = {
 MOST_PLACES = 200
 _MOST_DETAILS = 3
 _SHOWN = 120
+
+
+def source_name(path: str) -> str:
+    """`shop/operators.py`: the file as its package names it, wherever that is installed."""
+    folders = [Path(one) for one in sys.path if one and Path(path).is_relative_to(one)]
+    return path if not folders else str(Path(path).relative_to(max(folders, key=lambda one: len(one.parts))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class Reading:
         return {
             "kind": self.kind,
             "call": self.call,
-            "file": named(self.file, self.line).rpartition(":")[0],
+            "file": source_name(self.file),
             "line": self.line,
             "source": linecache.getline(self.file, self.line).strip()[:_SHOWN],
             "through": self.through,

@@ -20,6 +20,7 @@ class Hunt:
     def __init__(self, calls: list[RealCall], shared: Any, system: Any, step: Callable[[], int]):
         self.step = step
         self.modules: frozenset[str] = frozenset()
+        self.operator_name = self.package = ""
         self.step_of_element = array("q")
         self.listens = Interception(calls, shared, system, lambda: self.modules)
 
@@ -33,7 +34,9 @@ class Hunt:
     def operator(self, vertex: Vertex) -> Operator:
         """As `new_operator`; what importing and making it reads is heard too."""
         installed = None if vertex.operator in OPERATORS else find_installed(vertex.operator)
+        self.operator_name = vertex.operator
         if installed is not None:
+            self.package = installed.package
             self.modules = frozenset((installed.target.partition(":")[0],))
         with self.listens.listening(self.moment("import")):
             made = new_operator(vertex)

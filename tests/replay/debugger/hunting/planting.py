@@ -69,7 +69,7 @@ def recorded(operator: str, **options: object) -> MemoryMembers:
 
 
 def marked(folder: Path, name: str) -> list[tuple[str, int, str]]:
-    """(file, line, kind) that the class's own text marks."""
+    """(file as its package names it, line, kind) that the class's own text marks."""
     found, inside = [], ""
     path = folder / "shop" / "planted.py"
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
@@ -77,9 +77,9 @@ def marked(folder: Path, name: str) -> list[tuple[str, int, str]]:
             inside = line.split()[1].partition("(")[0]
         for mark in ("# reads: ", "# moves: "):
             if mark in line and inside == name:
-                found.append((str(path), number, line.partition(mark)[2].partition(" #")[0]))
+                found.append(("shop/planted.py", number, line.partition(mark)[2].partition(" #")[0]))
     if name == "InAnotherModule":
         rates = folder / "shop" / "rates.py"
         lines = rates.read_text("utf-8").splitlines()
-        found.append((str(rates), next(n for n, one in enumerate(lines, 1) if "# reads" in one), "clock"))
+        found.append(("shop/rates.py", next(n for n, one in enumerate(lines, 1) if "# reads" in one), "clock"))
     return found

@@ -49,9 +49,11 @@ NAMES = [one for one in names_of() if one != "Planted"]
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_planted_is_found_with_file_and_line_and_nothing_else(installed: Path, name: str) -> None:
     found, kept, _ = hunted(recorded(f"{PLANTED}:{name}"))
-    assert {(one["file"], one["line"], one["kind"]) for one in found} == set(marked(installed, name))
+    # The order of a set is not called, and so not heard: it moves.
+    expected = {one for one in marked(installed, name) if one[2] != "hash seed"}
+    assert {(one["file"], one["line"], one["kind"]) for one in found} == expected
     for one in found:
-        assert one["source"] and one["source"] in Path(one["file"]).read_text("utf-8")
+        assert one["source"] and one["source"] in (installed / one["file"]).read_text("utf-8")
         if one["during"] == "on_record":
             assert one["count"] > 1
             row = kept.rows[one["step"]]
