@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-GOOD_VERDICTS = ("identical", "free")
+GOOD_VERDICTS = ("identical", "free", "forked")
 _LABELS = {
     "member": "Member",
     "offset": "At byte",

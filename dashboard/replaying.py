@@ -9,20 +9,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dashboard import jobs
+from dashboard import forks, jobs
 from dashboard.junit import GOOD_VERDICTS
-from dashboard.models import Job
+from dashboard.models import Job, Replay
 from dashboard.models.status import PENDING
 from dashboard.work.supervise_replay import replay_limits
 from dashboard.work.watch import until_ended
 from ingest.launch import ReplayRequest, run_replay
 from replay.debugger.diverging.findings import OnDivergence
 from replay.debugger.following import Until
+from replay.debugger.ports import RecordingSource
 from replay.errors import ReplayError
 
 JOB_ID = re.compile(r"j_[0-9a-z]{12}")
 # Worst first: what several replays come to together.
-WORST_FIRST = ("diverged", "unknown", "free", "identical")
+WORST_FIRST = ("diverged", "unknown", "forked", "free", "identical")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Wanted:
     until: Until = "snapshot"
     on_divergence: OnDivergence = "stop"
     hunt: bool = False
+    fork_step: int | None = None
+    change: dict[str, Any] | None = None
 
     def targets(self, failures: Sequence[tuple[int, str]]) -> list[Wanted]:
         if self.attempt is not None or self.failure is not None:
@@ -67,6 +70,8 @@ def replay_path(path: Path, wanted: Wanted) -> list[dict[str, Any]]:
     from replay.debugger.replay import replay
 
     with open_bundle(path) as bundle:
+        if wanted.fork_step is not None:
+            return [_forked(bundle, wanted, wanted.fork_step)]
         failures = [(e["failure"], str(e["task"])) for e in bundle.events() if e.get("type") == "task-failed"]
         if wanted.hunt:
             return [_hunted(path, one) for one in wanted.targets(failures)]
@@ -93,12 +98,28 @@ def _hunted(path: Path, wanted: Wanted) -> dict[str, Any]:
         return run_replay(request, log_path)
 
 
+def _forked(bundle: RecordingSource, wanted: Wanted, step: int) -> dict[str, Any]:
+    from replay.debugger.forks import change_of, fork
+
+    return fork(
+        bundle,
+        step=step,
+        change=change_of(wanted.change),
+        task=wanted.task,
+        failure=wanted.failure,
+        attempt=wanted.attempt,
+        until=wanted.until,
+    ).to_json()
+
+
 def replay_job(job: Job, wanted: Wanted, say: Callable[[str], object]) -> list[dict[str, Any]]:
     """As work, so that its steps can be looked at afterwards."""
     jobs.reingest_if_older(job)
     if job.status in PENDING:
         until_ended(job, command=f"replay {job.id}", say=say)
     failures = [(one["failure"], str(one["task"])) for one in job.facts.get("failures", [])]
+    if wanted.fork_step is not None:
+        return [_fork_as_work(job, wanted, wanted.fork_step, failures, say)]
     return [_as_work(job, one, say) for one in (wanted.targets(failures) if job.readable else [wanted])]
 
 
@@ -106,6 +127,24 @@ def _as_work(job: Job, wanted: Wanted, say: Callable[[str], object]) -> dict[str
     replay = jobs.start_replay(
         job.owner, job, wanted.task or "", wanted.failure, wanted.attempt, wanted.on_divergence, wanted.hunt
     )
+    replay = jobs.start_replay(job.owner, job, wanted.task or "", wanted.failure, wanted.attempt, wanted.on_divergence)
+    return _ended(job, replay, say)
+
+
+def _fork_as_work(
+    job: Job, wanted: Wanted, step: int, failures: Sequence[tuple[int, str]], say: Callable[[str], object]
+) -> dict[str, Any]:
+    """Of the last replay of this that can be forked; where there is none, of one that is made now."""
+    one = wanted.targets(failures)[0]
+    made = job.replays.filter(failure=one.failure, attempt=one.attempt, change=None, verdict__in=["identical", "free"])
+    parent = (made.filter(task=one.task) if one.task else made).first()
+    if parent is None:
+        parent = jobs.start_replay(job.owner, job, one.task or "", one.failure, one.attempt)
+        _ended(job, parent, say)
+    return _ended(job, forks.start(job.owner, parent, step, wanted.change), say)
+
+
+def _ended(job: Job, replay: Replay, say: Callable[[str], object]) -> dict[str, Any]:
     until_ended(replay, command=f"replay {job.id}", say=say)
     if not replay.readable:
         raise jobs.Refused(f"Replay {replay.id} is {replay.status}. {replay.message}")

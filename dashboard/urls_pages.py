@@ -3,6 +3,7 @@
 from django.urls import path
 
 from dashboard.views import (
+    compare,
     job,
     job_actions,
     jobs,
@@ -10,6 +11,7 @@ from dashboard.views import (
     paths,
     replay,
     replay_actions,
+    replay_forks,
     replay_notes,
     replay_rows,
     replay_stops,
@@ -25,6 +27,7 @@ urlpatterns = [
     path("jobs/<str:job_id>/cancel/", job_actions.cancel, name="job-cancel"),
     path("jobs/<str:job_id>/retry/", job_actions.retry, name="job-retry"),
     path("jobs/<str:job_id>/delete/", job_actions.delete, name="job-delete"),
+    path("compare/", compare.compare_page, name="compare"),
     path("replays/<str:replay_id>/", replay.replay_page, name="replay"),
     path("replays/<str:replay_id>/strip/", replay.replay_strip, name="replay-strip"),
     path("replays/<str:replay_id>/rows/<str:name>/", replay_rows.replay_rows, name="replay-rows"),
@@ -36,6 +39,7 @@ urlpatterns = [
     ),
     path("replays/<str:replay_id>/notes/", replay_notes.replay_notes, name="replay-notes"),
     path("replays/<str:replay_id>/notes/<int:note_id>/", replay_notes.replay_note, name="replay-note"),
+    path("replays/<str:replay_id>/forks/", replay_forks.fork, name="replay-forks"),
     path("replays/<str:replay_id>/cancel/", replay_actions.cancel, name="replay-cancel"),
     path("replays/<str:replay_id>/retry/", replay_actions.retry, name="replay-retry"),
     path("replays/<str:replay_id>/delete/", replay_actions.delete, name="replay-delete"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ __all__ = [
     "SparkDriver",
     "find_java",
     "java_home",
+    "run_comparison",
     "run_replay",
 ]
 
@@ -80,7 +81,10 @@ class IngestResult:
 
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
-    """Replay `task`'s recovery from `failure`, or re-execute its `attempt`, writing steps into `folder`."""
+    """Replay `task`'s recovery from `failure`, or re-execute its `attempt`, writing steps into `folder`.
+
+    With `change` it is a fork of that, at `fork_step`.
+    """
 
     pack: Path
     folder: Path
@@ -89,6 +93,8 @@ class ReplayRequest:
     attempt: int | None = None
     on_divergence: str = "stop"
     hunt: bool = False
+    fork_step: int | None = None
+    change: dict[str, Any] | None = None
     limits: ReplayLimits = field(default_factory=ReplayLimits)
 
 
@@ -322,6 +328,36 @@ def run_replay(
         child.kill()
 
 
+def run_comparison(
+    sides: Sequence[Mapping[str, Any]], limits: ReplayLimits, log_path: Path, cancelled: Cancelled = never
+) -> dict[str, Any]:
+    """Holds two attempts side by side in a child of its own. A side is {pack, task, attempt, name}.
+
+    Raises `ReplayFailed` or `ReplayChildDied`.
+    """
+    child = Child(
+        [sys.executable, "-m", "ingest.jobs.compare"], log_path=log_path, environment=child_environment(), folder=ROOT
+    )
+    too_long = f"the comparison was ended after {limits.wall_s:,} s: the command `compare` takes all the time it needs"
+    latest_s = time.monotonic() + limits.wall_s
+    try:
+        child.send({"sides": [dict(side) for side in sides], "limits": asdict(limits)})
+        while time.monotonic() <= latest_s and not cancelled():
+            message = child.receive(LOOK_S)
+            if message is not None and "outcome" in message:
+                return dict(message["outcome"])
+            if message is not None and "failed" in message:
+                raise ReplayFailed(message["failed"])
+        raise ReplayFailed(f"{too_long}.")
+    except ChildGone as gone:
+        status = child.kill()
+        raise ReplayChildDied(
+            f"the comparison's process ended ({ending(status)}; {gone}). Its log is {log_path}."
+        ) from gone
+    finally:
+        child.kill()
+
+
 def _replay_message(request: ReplayRequest) -> dict[str, Any]:
     return {
         "pack": str(Path(request.pack).absolute()),
@@ -331,5 +367,7 @@ def _replay_message(request: ReplayRequest) -> dict[str, Any]:
         "attempt": request.attempt,
         "on_divergence": request.on_divergence,
         "hunt": request.hunt,
+        "fork_step": request.fork_step,
+        "change": request.change,
         "limits": asdict(request.limits),
     }

@@ -86,6 +86,27 @@ class ReplayIn(Schema):
     hunt: bool = Field(False, description="Look for what the operator reads past its log; goes on past divergences.")
 
 
+class ForkIn(Schema):
+    step: int = Field(ge=0, lt=2**63)
+    change: dict[str, Any] = Field(description="what is otherwise there: {change, …}, see docs/forks.md")
+
+
+class ChangeOffer(Schema):
+    change: str
+    field: str = Field(description="what there is to choose; empty where the change says it all")
+    choices: list[str]
+    now: str = Field(description="what it is without the change, where that is one value")
+
+
+class Changes(Schema):
+    step: int
+    changes: list[ChangeOffer]
+
+
+class Comparison(Schema):
+    report: dict[str, Any] = Field(description="see docs/forks.md")
+
+
 class ReplayOut(Schema):
     id: str
     job: str
@@ -95,6 +116,9 @@ class ReplayOut(Schema):
     attempt: int | None
     on_divergence: OnDivergence
     hunt: bool
+    parent: str | None = Field(description="of a fork, the replay that it is one of, unless that is deleted")
+    fork_step: int | None
+    change: dict[str, Any] | None
     status: str
     message: str
     verdict: str

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from ninja import NinjaAPI, Swagger
 from ninja.errors import HttpError, ValidationError
 
-from dashboard.api import breakpoints, jobs, notes, paths, replays, steps, tables, uploads
+from dashboard.api import breakpoints, comparisons, forks, jobs, notes, paths, replays, steps, tables, uploads
 from dashboard.api.auth import BySession, ByToken
 from dashboard.api.failures import problem_of
 from dashboard.middleware import problem_response
@@ -53,6 +53,8 @@ for router in (
     steps.router,
     breakpoints.router,
     notes.router,
+    forks.router,
+    comparisons.router,
 ):
     api.add_router("/v1", router)
 

@@ -26,6 +26,7 @@ class Verdict(models.TextChoices):
     DIVERGED = "diverged"
     FREE = "free"
     UNKNOWN = "unknown"
+    FORKED = "forked"
 
 
 class OnDivergence(models.TextChoices):
@@ -42,6 +43,10 @@ class Replay(models.Model):
     attempt = models.IntegerField(null=True, blank=True)
     on_divergence = models.CharField(max_length=8, choices=OnDivergence, default=OnDivergence.STOP)
     hunt = models.BooleanField(default=False)
+    # Of a fork: what it is a fork of, at which step, and the change as `replay.debugger.forks` reads it.
+    parent = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="forks")
+    fork_step = models.BigIntegerField(null=True, blank=True)
+    change = models.JSONField(null=True, blank=True)
     status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
     message = models.TextField(blank=True, default="")
     verdict = models.CharField(max_length=16, choices=Verdict, blank=True, default="")

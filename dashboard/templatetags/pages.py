@@ -29,6 +29,28 @@ register.filter("duration", measures.duration)
 register.filter("moment", measures.moment)
 
 
+@register.filter
+def as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@register.filter
+def sides(one: dict[str, Any]) -> list[Any]:
+    """Both sides of a difference."""
+    return [one["first"], one["second"]]
+
+
+@register.filter
+def span(one: dict[str, Any]) -> str:
+    """A run of an output's buffers, or of a sink's writes."""
+    noun = "write" if one["output"] == "outside" else "buffer"
+    if one["count"] == 1:
+        numbers = f"{noun} {measures.count(one['first'])}"
+    else:
+        numbers = f"{noun}s {measures.count(one['first'])} to {measures.count(one['last'])}"
+    return f"{numbers} to the world outside" if noun == "write" else f"{numbers} of {one['output']}"
+
+
 @register.simple_tag
 def duration_between(start_us: int, end_us: int) -> str:
     return measures.duration(end_us - start_us)

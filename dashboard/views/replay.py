@@ -26,6 +26,7 @@ from dashboard.queries.steps import reading
 from dashboard.queries.why_line import why_line
 from dashboard.views.access import owns, visible_replay
 from dashboard.views.parameters import whole
+from dashboard.views.replay_forks import forks_context
 from dashboard.views.replay_notes import notes_context
 from dashboard.views.replay_rows import channels_of, taken_rows
 from dashboard.views.replay_stops import led, stops_context
@@ -108,6 +109,7 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
         **_panels(request, replay, written, row),
         **stops_context(request, replay, step),
         **notes_context(request, replay, step),
+        **forks_context(replay, written, step),
     }
 
 

@@ -59,6 +59,8 @@ def _replay(held: Claim, lease: Lease, replay: Replay) -> dict[str, Any]:
         attempt=replay.attempt,
         on_divergence=replay.on_divergence,
         hunt=replay.hunt,
+        fork_step=replay.fork_step,
+        change=replay.change,
         limits=replay_limits(),
     )
     log_path = settings.DATA / "logs" / "replays.log"

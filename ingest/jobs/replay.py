@@ -17,6 +17,7 @@ from ingest.jobs.limits import limit_behind, limit_resources, operators_line, us
 from ingest.lake.steps import ParquetStepSink
 from ingest.replay_limits import ReplayLimits
 from replay.bundle.reader import open_bundle
+from replay.debugger.forks import change_of, fork
 from replay.debugger.replay import replay
 from replay.errors import ReplayError
 
@@ -35,7 +36,12 @@ def run(request: Command, answers: Answers, sink: ParquetStepSink) -> None:
         # All that the operator reads is to be heard, also past what comes of it.
         which |= {"operators": hunt.operator, "on_divergence": "go-on"}
     with open_bundle(request["pack"]) as bundle:
-        outcome = replay(bundle, **which, sink=sink, progress=tell)
+        if request.get("change") is None:
+            outcome = replay(bundle, **which, sink=sink, progress=tell)
+        else:
+            asked = {name: which[name] for name in ("task", "failure", "attempt")}
+            change = change_of(request["change"])
+            outcome = fork(bundle, **asked, step=request["fork_step"], change=change, sink=sink, progress=tell)
     tell("sorting", sink.steps, sink.steps, "steps", always=True)
     sink.finish()
     if hunt is not None:

@@ -54,6 +54,11 @@ class Installed:
         return found
 
 
+def installed_names() -> tuple[str, ...]:
+    """The names of all installed operators; nothing is imported for it."""
+    return tuple(sorted({one.name for one in entry_points(group=GROUP)}))
+
+
 def find_installed(name: str) -> Installed | None:
     """The installed operator of that name; None where no package has it."""
     everyone = entry_points(group=GROUP)

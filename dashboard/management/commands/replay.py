@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from dashboard.models import Job
 from dashboard.opening import open_folder
 from replay.debugger.diverging.findings import ON_DIVERGENCE
 from replay.debugger.following import UNTIL
+from replay.debugger.forks.changes import change_of
+from replay.errors import WrongSetting
 
 
 class Command(Base):
@@ -38,6 +41,8 @@ class Command(Base):
             default="stop",
             help="at a divergence stop, or go-on: take the recording's word, and number what follows",
         )
+        parser.add_argument("--fork", metavar="STEP", type=int, help="fork the replay at this step, with --change")
+        parser.add_argument("--change", metavar="JSON", help='what is otherwise there: {"change": "lost"}')
         parser.add_argument(
             "--hunt",
             action="store_true",
@@ -52,6 +57,7 @@ class Command(Base):
         targets: list[str] = options["jobs"]
         if not options["fail_on_divergence"] and (len(targets) > 1 or options["junit"]):
             raise WrongUse("Several bundles and --junit go with --fail-on-divergence.")
+        step, change = _fork_of(options)
         wanted = replaying.Wanted(
             options["task"],
             options["failure"],
@@ -59,6 +65,8 @@ class Command(Base):
             options["until"],
             options["on_divergence"],
             options["hunt"],
+            step,
+            change,
         )
         if wanted.until != "snapshot" and any(map(replaying.is_job_id, targets)):
             raise WrongUse(
@@ -106,6 +114,26 @@ class Command(Base):
         text = "\n".join(_line(target, one) for target, replays in outcomes.items() for one in replays)
         bad = any(not replaying.is_good(one) for one in every)
         return Outcome(text, fields, NOT_GOOD if bad else ERROR if errors else GOOD)
+
+
+def _fork_of(options: dict[str, Any]) -> tuple[int | None, dict[str, Any] | None]:
+    step, text = options["fork"], options["change"]
+    if (step is None) != (text is None):
+        raise WrongUse("--fork and --change go together: where, and what is otherwise there.")
+    if step is None:
+        return None, None
+    if options["fail_on_divergence"] or options["hunt"] or options["on_divergence"] != "stop":
+        raise WrongUse("--fork does not go with --fail-on-divergence, --on-divergence or --hunt.")
+    if step < 0:
+        raise WrongUse("--fork names a step, from 0 on.")
+    try:
+        change = json.loads(text)
+        change_of(change)
+    except (ValueError, RecursionError):
+        raise WrongUse('--change is JSON, as {"change": "lost"}.') from None
+    except WrongSetting as wrong:
+        raise WrongUse(str(wrong)) from None
+    return step, change
 
 
 def _outcome(target: str, replays: list[dict[str, Any]]) -> Outcome:

@@ -19,6 +19,7 @@ from replay.errors import InvariantError
 from replay.log.codec import encode
 from replay.log.determinants import Determinant, IgnoreCheckpoint, SourceCheckpoint, TimerTrigger
 from replay.model import MAIN, TaskId, Thread
+from replay.runtime.body.output import OutputWriter
 from replay.runtime.operators import Operator
 from replay.services import Divergence
 
@@ -90,6 +91,8 @@ class ForkExecution(Execution):
         super().__init__(source, plan, operator, watcher)
         self.log: Reappended = Appended(TaskId(plan.task), plan.logs, plan.where_at, _follows)
         self.body.choices.beside = self
+        named = (one.buffer_bytes for pending in self.pending for one in pending)
+        self._largest = max(named, default=_LARGEST_BUFFER)
         self._origin_ms = source.manifest.clock.origin_ms
 
     # --- beside the choices of the body ---
@@ -309,11 +312,18 @@ class ForkExecution(Execution):
             pending.popleft()
         if pending and writer.can_cut(pending[0].buffer_bytes):
             return int(pending[0].buffer_bytes)
-        if writer.head_is_closed and (pending or self.free or k in self._loose):
+        unnamed = not pending and (self.free or k in self._loose)
+        if unnamed and not writer.head_is_event and writer.available_bytes >= self._largest:
+            return self._largest
+        if writer.head_is_closed and (pending or unnamed):
             if pending and not writer.head_is_event:
                 pending.popleft()  # cut at another size: the next one named is the next one cut
-            return writer.available_bytes
+            return self._most(writer)
         return 0
+
+    def _most(self, writer: OutputWriter) -> int:
+        """No buffer is larger than the largest that the log names."""
+        return writer.available_bytes if writer.head_is_event else min(writer.available_bytes, self._largest)
 
     def _give_the_rest(self) -> bool:
         """A new execution keeps nothing back."""
@@ -323,8 +333,11 @@ class ForkExecution(Execution):
         for k, writer in enumerate(self.body.writers):
             while writer.available_bytes and (self.free or k in self._loose):
                 self.cuts[k] += 1
-                self.watcher.cut(k, self.body.cut(k, writer.available_bytes), None)
+                self.watcher.cut(k, self.body.cut(k, self._most(writer)), None)
         return False
+
+
+_LARGEST_BUFFER = 32_768
 
 
 def _follows(found: DivergenceFound) -> None:

@@ -100,6 +100,10 @@ ROWS: dict[tuple[str, str], Row] = {
         api(200, 403), {"json": {"enabled": False}}
     ),
     ("DELETE", "api/v1/replays/<replay_id>/breakpoints/<breakpoint_id>"): Row(api(204, 403)),
+    ("GET", "api/v1/replays/<replay_id>/forks"): Row(api(200)),
+    ("POST", "api/v1/replays/<replay_id>/forks"): Row(api(409), {"json": {"step": 0, "change": {"change": "lost"}}}),
+    ("GET", "api/v1/replays/<replay_id>/changes"): Row(api(409), query="?step=0"),
+    ("GET", "api/v1/compare"): Row(api(409), query="?job=<job_id>&task=map-1.0"),
     ("GET", "api/v1/replays/<replay_id>/notes"): Row(api(200)),
     # Of a replay without steps there is nothing to write on.
     ("POST", "api/v1/replays/<replay_id>/notes"): Row(api(409, 403), {"json": {"text": "here", "first": 0}}),
@@ -157,6 +161,8 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "replays/<str:replay_id>/breakpoints/<int:breakpoint_id>/"): Row(
         page(302, 403), {"data": {"delete": "1"}}
     ),
+    ("POST", "replays/<str:replay_id>/forks/"): Row(page(302), {"data": {"step": "0", "change": "lost"}}),
+    ("GET", "compare/"): Row(page(200, 200, 200, 200)),
     ("GET", "replays/<str:replay_id>/notes/"): Row(page(200)),
     ("POST", "replays/<str:replay_id>/notes/"): Row(page(302, 403), {"data": {"text": "here", "first": "0"}}),
     ("POST", "replays/<str:replay_id>/notes/<int:note_id>/"): Row(page(302, 403), {"data": {"delete": "1"}}),
@@ -249,7 +255,7 @@ def test_errors_of_the_api_have_one_shape(world: World) -> None:
 
 
 def _send(world: World, name: str, method: str, route: str, row: Row) -> httpx.Response:
-    path = filled(route, world.things()) + row.query
+    path = filled(route + row.query, world.things())
     sent = dict(row.sent)
     headers = world.visitors[name].headers | sent.pop("headers", {})
     return ask(method, path, headers, **sent)

@@ -1,0 +1,86 @@
+"""Two attempts side by side, for pages and the API: in a child process, of jobs that both may be seen."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from django.conf import settings
+from django.core.cache import cache
+
+from dashboard import store
+from dashboard.models import Job
+from dashboard.models.status import READABLE
+from dashboard.problems import Problem, not_found
+from ingest.launch import ReplayChildDied, ReplayFailed, ReplayLimits, run_comparison
+
+SECONDS = 30
+KEPT_S = 3600
+_WAIT_S = 10.0
+_one_at_a_time = threading.BoundedSemaphore(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One side: an attempt of a task of a job."""
+
+    job: str
+    task: str
+    attempt: int
+
+    def name(self, job: Job, other: Job) -> str:
+        of = f"attempt {self.attempt} of {self.task}"
+        return of if job.id == other.id else f"{of} in {job.name} ({job.id})"
+
+
+def compare(user: Any, first: Chosen, second: Chosen) -> dict[str, Any]:
+    """The report. What is not visible to the user does not exist."""
+    if first == second:
+        raise Problem(422, "Choose two attempts: these are one and the same.")
+    jobs = [_visible(user, one) for one in (first, second)]
+    sides = [_side(first, *jobs), _side(second, *reversed(jobs))]
+    key = f"compare:{first}:{second}:{jobs[0].content_id}:{jobs[1].content_id}".replace(" ", "")
+    known: dict[str, Any] | None = cache.get(_short(key))
+    if known is None:
+        known = _run(sides)
+        cache.set(_short(key), known, KEPT_S)
+    return known
+
+
+def _side(chosen: Chosen, job: Job, other: Job) -> dict[str, Any]:
+    name = chosen.name(job, other)
+    return {"pack": str(store.pack_path(job.id)), "task": chosen.task, "attempt": chosen.attempt, "name": name}
+
+
+def _short(key: str) -> str:
+    return f"compare-{sha256(key.encode()).hexdigest()}"
+
+
+def _visible(user: Any, chosen: Chosen) -> Job:
+    job = Job.objects.visible_to(user).filter(id=chosen.job).first()
+    if job is None:
+        raise not_found()
+    if job.status not in READABLE or not store.pack_path(job.id).exists():
+        raise Problem(409, f"The job {job.id} is {job.status}; a comparison needs its bundle and its tables.")
+    return job
+
+
+def _run(sides: list[dict[str, Any]]) -> dict[str, Any]:
+    if not _one_at_a_time.acquire(timeout=_WAIT_S):
+        raise Problem(503, "Another comparison is being made; try again in a moment.")
+    try:
+        limits = ReplayLimits(
+            memory_bytes=settings.REPLAY_MEMORY_BYTES,
+            file_bytes=settings.REPLAY_FILE_BYTES,
+            open_files=settings.REPLAY_OPEN_FILES,
+            cpu_s=SECONDS,
+            wall_s=SECONDS,
+        )
+        return run_comparison(sides, limits, settings.DATA / "logs" / "replays.log")
+    except (ReplayFailed, ReplayChildDied) as failure:
+        said = str(failure)
+        raise Problem(422, f"{said[:1].upper()}{said[1:]}") from None
+    finally:
+        _one_at_a_time.release()

@@ -1,0 +1,91 @@
+"""Forks of replays: what if a step had gone otherwise. A fork is a replay of its own, with a parent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+
+from dashboard import joblog
+from dashboard.jobs import Refused
+from dashboard.models import Job, Replay, Work
+from dashboard.models.status import READABLE
+from dashboard.problems import Problem
+from dashboard.queries.graph import job_graph
+from dashboard.queries.steps import reading
+from dashboard.work.queue import enqueue
+from ingest.lake.step_reader import StepReader
+from replay.debugger.forks.changes import change_of, change_to_json
+from replay.debugger.forks.offers import Offer, offers
+from replay.errors import WrongSetting
+
+MOST_FORKS = 200
+
+
+def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
+    """Queues a fork of a replay at a step; whoever may see the job may ask for one."""
+    try:
+        meant = change_to_json(change_of(change))
+    except WrongSetting as wrong:
+        raise Problem(422, str(wrong)) from None
+    with transaction.atomic():
+        job = Job.objects.select_for_update().get(id=parent.job_id)
+        if job.status not in READABLE:
+            raise Refused(f"The job is {job.status}; a fork needs its tables.")
+        _check_parent(parent, step)
+        fork = Replay.objects.create(
+            job=job,
+            owner=user,
+            task=parent.task,
+            failure=parent.failure,
+            attempt=parent.attempt,
+            parent=parent,
+            fork_step=step,
+            change=meant,
+        )
+        enqueue(Work.Kind.REPLAY, fork.id)
+    joblog.write(job.id, f"Replay {fork.id} queued: a fork of {parent.id} at step {step}, {meant['change']}.")
+    return fork
+
+
+def _check_parent(parent: Replay, step: int) -> None:
+    if parent.change is not None:
+        raise Refused("This replay is a fork itself; fork the replay that it is a fork of.")
+    if parent.status not in READABLE or parent.verdict not in ("identical", "free"):
+        came = parent.verdict or parent.status
+        raise Refused(f"This replay is {came}; only one that follows its log to the end can be forked.")
+    if step >= parent.steps:
+        raise Problem(422, f"This replay has no step {step}; its steps go from 0 to {parent.steps - 1}.")
+    if parent.forks.count() >= MOST_FORKS:
+        raise Refused(f"This replay has {MOST_FORKS} forks; delete one that is no longer needed.")
+
+
+def offered(replay: Replay, written: StepReader, step: int) -> list[Offer]:
+    """The changes that apply at a step; none where the replay can't be forked."""
+    graph = job_graph(replay.job_id)
+    try:
+        _check_parent(replay, step)
+    except (Refused, Problem):
+        return []
+    row = written.step(step)
+    if graph is None or row is None:
+        return []
+    determinant, value = _taken(written, row)
+    return offers(graph.graph, row["task"], row, determinant, value, recovery=replay.failure is not None)
+
+
+def offered_at(replay: Replay, step: int) -> list[Offer]:
+    with reading(replay) as written:
+        return offered(replay, written, step)
+
+
+def _taken(written: StepReader, row: dict[str, Any]) -> tuple[str | None, Any]:
+    """What the step takes from the log; a delivery has its order determinant a step or two before it."""
+    first = row["step"] - (2 if row["kind"] == "take-buffer" else 0)
+    rows = written.rows(
+        "SELECT determinant, value FROM taken WHERE step >= $first AND step <= $step ORDER BY step DESC LIMIT 1",
+        {"first": first, "step": row["step"]},
+    )
+    if not rows or (row["kind"] == "take-buffer" and rows[0][0] != "order"):
+        return None, None
+    return rows[0][0], rows[0][1]

@@ -1,0 +1,82 @@
+"""Forks on a replay's page: a small form per change that applies at the step, and what came of a fork."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST
+
+from dashboard import forks
+from dashboard.api.failures import problem_of
+from dashboard.jobs import Refused
+from dashboard.models import Replay
+from dashboard.problems import Problem
+from dashboard.views.access import person, visible_replay
+from dashboard.views.parameters import whole_of
+from dashboard.views.telling import tells_problems
+from ingest.lake.step_reader import StepReader
+
+WORDS = {
+    "order": ("Another order", "The next delivery from another input comes first."),
+    "value": ("Another value", "It says something else."),
+    "lost": ("Lost", "Nobody holds it, nor what the log says after it."),
+    "holder": ("A holder lost", "It had failed too, before it could answer."),
+    "depth": ("Another sharing depth", "Determinants had travelled this far."),
+    "failure": ("A second failure", "It fails at this moment too."),
+    "operator": ("Another operator", "From the next record on it takes over the state."),
+}
+
+
+def forks_context(replay: Replay, written: StepReader, step: int) -> dict[str, Any]:
+    return {
+        "offers": [(one, *WORDS[one.change]) for one in forks.offered(replay, written, step)],
+        "forks": list(replay.forks.select_related("owner")[:50]),
+        "fork": replay.detail.get("fork") if replay.change else None,
+    }
+
+
+@login_required
+@require_POST
+@tells_problems
+def fork(request: HttpRequest, replay_id: str) -> HttpResponse:
+    """Starts a fork at a step, and leads to it."""
+    replay = visible_replay(request, replay_id)
+    step = whole_of(request.POST.get("step", ""), 0) or 0
+    try:
+        made = forks.start(person(request), replay, step, _change(request))
+    except (Problem, Refused) as fault:
+        messages.error(request, problem_of(fault).message, extra_tags="bad")
+        return redirect(f"{reverse('replay', args=[replay.id])}?step={step}#fork")
+    return redirect("replay", replay_id=made.id)
+
+
+def _change(request: HttpRequest) -> dict[str, Any]:
+    """As the form says it: a value is JSON, or else a text; a depth is a number, or `full`."""
+    name = request.POST.get("change", "")
+    fields: dict[str, Any] = {"change": name}
+    given = request.POST.get("chosen", "")
+    match name:
+        case "value":
+            fields["value"] = _read(given)
+        case "depth":
+            fields["depth"] = int(given) if given.isdecimal() and given.isascii() and len(given) < 12 else given
+        case "holder" | "operator":
+            fields[name] = given
+        case "failure":
+            fields["task"] = given
+    if seed := whole_of(request.POST.get("seed", "")):
+        fields["seed"] = seed
+    return fields
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

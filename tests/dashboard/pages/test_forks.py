@@ -1,0 +1,218 @@
+"""Forks and comparisons on pages and in the API: over a real recording, its real replay, and real children."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+
+from dashboard import forks, store
+from dashboard.comparing import Chosen, compare
+from dashboard.jobs import Refused
+from dashboard.models import Job, JobShare, Replay, Work
+from dashboard.problems import Problem
+from ingest.jobs.replay import run
+from ingest.lake.steps import ParquetStepSink
+from replay.bundle.containers import open_container
+from replay.bundle.limits import Limits
+from replay.bundle.pack import write_pack
+from tests.dashboard.pages.conftest import as_seen_by
+from tests.replay.debugger.recordings import one_failure
+
+
+class Told:
+    """What a child answers, kept."""
+
+    def __init__(self) -> None:
+        self.outcome: dict[str, Any] = {}
+
+    def send(self, **answer: Any) -> None:
+        self.outcome = answer.get("outcome", self.outcome)
+
+
+@pytest.fixture
+def job(owner: User, tmp_path: Path) -> Job:
+    folder = tmp_path / "bundle"
+    for name, data in one_failure().members.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    made = Job.objects.create(
+        owner=owner, name="one failure", status="ready", facts={"failures": [{"failure": 0, "task": "map-1.0"}]}
+    )
+    store.pack_path(made.id).parent.mkdir(parents=True, exist_ok=True)
+    with open_container(folder, Limits()) as container:
+        write_pack(container, store.pack_path(made.id), Limits())
+    return made
+
+
+def executed(replay: Replay) -> Replay:
+    """As its child and its supervisor do it."""
+    folder = store.replay_path(replay.id)
+    folder.mkdir(parents=True)
+    told = Told()
+    request = {
+        "pack": str(store.pack_path(replay.job_id)),
+        "task": replay.task or None,
+        "failure": replay.failure,
+        "attempt": replay.attempt,
+        "on_divergence": replay.on_divergence,
+        "fork_step": replay.fork_step,
+        "change": replay.change,
+    }
+    run(request, told, ParquetStepSink(folder))  # type: ignore[arg-type]
+    Work.objects.filter(target=replay.id).delete()
+    for name in ("verdict", "sentence", "detail", "steps"):
+        setattr(replay, name, told.outcome[name])
+    replay.status = "ready"
+    replay.save()
+    return replay
+
+
+@pytest.fixture
+def parent(job: Job, owner: User) -> Replay:
+    return executed(Replay.objects.create(job=job, owner=owner, task="map-1.0", failure=0))
+
+
+def step_that_offers(parent: Replay, change: str) -> int:
+    return next(step for step in range(parent.steps) if change in names_at(parent, step))
+
+
+def names_at(parent: Replay, step: int) -> list[str]:
+    return [one.change for one in forks.offered_at(parent, step)]
+
+
+def test_only_changes_that_apply_are_offered_and_none_of_them_is_refused(parent: Replay, owner: User) -> None:
+    given = {"order": {}, "value": {"value": 7}, "lost": {}, "holder": {}, "depth": {}, "failure": {}, "operator": {}}
+    for step in {0, 8, step_that_offers(parent, "value"), step_that_offers(parent, "order"), parent.steps // 2}:
+        for offer in forks.offered_at(parent, step):
+            chosen: Any = offer.choices[0] if offer.choices else None
+            if offer.change == "depth" and chosen != "full":
+                chosen = int(chosen)
+            fields = given[offer.change] | ({offer.field: chosen} if offer.choices else {})
+            fork = executed(forks.start(owner, parent, step, {"change": offer.change, **fields}))
+            assert fork.verdict == "forked", (step, offer, fork.sentence)
+            assert fork.detail["fork"]["change"]["change"] == offer.change
+
+
+def test_a_fork_is_shown_with_its_parent_and_what_came_of_it(job: Job, owner: User) -> None:
+    parent = executed(Replay.objects.create(job=job, owner=owner, task="map-1.0", attempt=0))
+    step = step_that_offers(parent, "value")
+    page = as_seen_by(owner).get(f"/replays/{parent.id}/?step={step}").content.decode()
+    assert f"/replays/{parent.id}/forks/" in page and 'value="value"' in page
+    answer = as_seen_by(owner).post(
+        f"/replays/{parent.id}/forks/", {"step": str(step), "change": "value", "chosen": "1600000999999"}
+    )
+    fork = Replay.objects.get(parent=parent)
+    assert answer["Location"] == f"/replays/{fork.id}/"
+    assert fork.change == {"change": "value", "value": 1600000999999} and fork.fork_step == step
+    executed(fork)
+    page = as_seen_by(owner).get(f"/replays/{fork.id}/").content.decode()
+    assert f'href="/replays/{parent.id}/?step={step}"' in page and "1600000999999" in page
+    assert "May be affected" in page and "Can&#x27;t be affected" in page.replace("'", "&#x27;")
+    listed = as_seen_by(owner).get(f"/api/v1/replays/{parent.id}/forks").json()["replays"]
+    assert [one["id"] for one in listed] == [fork.id] and listed[0]["parent"] == parent.id
+
+
+def test_what_can_not_be_forked_is_refused_with_the_reason(parent: Replay, owner: User, guest: User) -> None:
+    with pytest.raises(Problem, match="no change 'time'"):
+        forks.start(owner, parent, 0, {"change": "time"})
+    with pytest.raises(Problem, match="has no step"):
+        forks.start(owner, parent, parent.steps, {"change": "lost"})
+    fork = executed(forks.start(owner, parent, 3, {"change": "failure", "task": "sink.0"}))
+    with pytest.raises(Refused, match="is a fork itself"):
+        forks.start(owner, fork, 3, {"change": "lost"})
+    assert forks.offered_at(fork, 3) == []
+    Replay.objects.filter(id=parent.id).update(verdict="diverged")
+    parent.refresh_from_db()
+    with pytest.raises(Refused, match="only one that follows its log"):
+        forks.start(owner, parent, 3, {"change": "lost"})
+    body = json.dumps({"step": 3, "change": {"change": "lost"}})
+    assert as_seen_by(guest).post(f"/api/v1/replays/{parent.id}/forks", body, "application/json").status_code == 404
+    assert as_seen_by(owner).post(f"/api/v1/replays/{parent.id}/forks", body, "application/json").status_code == 409
+
+
+def test_a_fork_outlives_its_parent(job: Job, owner: User) -> None:
+    parent = executed(Replay.objects.create(job=job, owner=owner, task="map-1.0", attempt=0))
+    fork = executed(forks.start(owner, parent, step_that_offers(parent, "lost"), {"change": "lost"}))
+    Replay.objects.filter(id=parent.id).delete()
+    fork.refresh_from_db()
+    assert fork.parent is None
+    assert as_seen_by(owner).get(f"/replays/{fork.id}/").status_code == 200
+
+
+def test_two_attempts_side_by_side_of_jobs_that_both_may_be_seen(job: Job, owner: User, guest: User) -> None:
+    first, second = Chosen(job.id, "map-1.0", 0), Chosen(job.id, "map-1.0", 1)
+    report = compare(owner, first, second)
+    assert report["only_longer"] == "second"
+    page = as_seen_by(owner).get(f"/compare/?job={job.id}&task=map-1.0&attempt=0&other_attempt=1").content.decode()
+    assert "The same, as far as both go" in page
+    answer = as_seen_by(owner).get(f"/api/v1/compare?job={job.id}&task=map-1.0").json()
+    assert answer["report"]["sentence"] == report["sentence"]
+    with pytest.raises(Problem) as refused:
+        compare(guest, first, second)
+    assert refused.value.status == 404
+    mine = Job.objects.create(owner=guest, name="mine", status="ready")
+    store.pack_path(mine.id).write_bytes(store.pack_path(job.id).read_bytes())
+    both = Chosen(mine.id, "map-1.0", 0), Chosen(job.id, "map-1.0", 0)
+    for sides in (both, both[::-1]):
+        with pytest.raises(Problem) as refused:
+            compare(guest, *sides)
+        assert refused.value.status == 404
+    JobShare.objects.create(job=job, user=guest)
+    assert compare(guest, *both)["equal"]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("task=map-1.0&attempt=0&other_attempt=0", "one and the same"),
+        ("task=map-1.0&attempt=7", "has no attempt 7"),
+        ("task=nobody&attempt=0", "no task nobody"),
+        ("task=map-1.0&attempt=0&other_task=source.0&other_attempt=0", "stand side by side"),
+        ("task=map-1.0&attempt=99999999999999999999", ""),
+    ],
+)
+def test_a_choice_that_can_not_be_compared_is_told_on_the_page(job: Job, owner: User, query: str, said: str) -> None:
+    answer = as_seen_by(owner).get(f"/compare/?job={job.id}&{query}")
+    assert answer.status_code == 200 and said in answer.content.decode()
+
+
+def said_by(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    call_command(*arguments, "--json")
+    found: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return found
+
+
+def test_the_commands_fork_and_compare_a_bundle(job: Job, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle = str(tmp_path / "bundle")
+    change = '{"change": "failure", "task": "sink.0"}'
+    outcome = said_by(capsys, "replay", bundle, "--failure", "0", "--fork", "3", "--change", change)
+    assert outcome["verdict"] == "forked" and outcome["detail"]["fork"]["change"] == json.loads(change)
+    report = said_by(capsys, "compare", bundle, "--task", "map-1.0")
+    assert report["only_longer"] == "second"
+    report = said_by(capsys, "compare", bundle, bundle, "--task", "map-1.0", "--other-attempt", "1")
+    assert report["only_longer"] == "second"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--fork", "3"), "go together"),
+        (("--change", "{}"), "go together"),
+        (("--fork", "3", "--change", "{"), "--change is JSON"),
+        (("--fork", "3", "--change", '{"change": "time"}'), "there is no change 'time'"),
+        (("--fork", "-1", "--change", '{"change": "lost"}'), "names a step"),
+        (("--fork", "3", "--change", '{"change": "lost"}', "--fail-on-divergence"), "does not go with"),
+    ],
+)
+def test_options_of_a_fork_that_can_not_be_meant_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], why: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        call_command("replay", str(tmp_path), *arguments)
+    assert ended.value.code == 2 and why in capsys.readouterr().err
