@@ -174,7 +174,8 @@ class Interception:
             line = line.f_back
         if line is None:
             return
-        through = "" if line is caller else f"{source_name(caller.f_code.co_filename)}:{caller.f_lineno}"
+        file = caller.f_code.co_filename
+        through = "" if line is caller or file.startswith("<") else f"{source_name(file)}:{caller.f_lineno}"
         place = line.f_code.co_filename, line.f_lineno
         self.readings.note(kind, call, place, through, self.moment, detail)
 
