@@ -20,6 +20,7 @@ from replay.debugger.diverging.findings import OnDivergence
 from replay.debugger.following import Until
 from replay.debugger.ports import RecordingSource
 from replay.errors import ReplayError
+from replay.model import Manifest
 
 JOB_ID = re.compile(r"j_[0-9a-z]{12}")
 # Worst first: what several replays come to together.
@@ -93,7 +94,14 @@ def _hunted(path: Path, wanted: Wanted) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="clonoscope-replay-") as folder:
         log_path = Path(folder) / "replay.log"
         request = ReplayRequest(
-            path, Path(folder) / "steps", wanted.task, wanted.failure, wanted.attempt, hunt=True, limits=replay_limits()
+            path,
+            Path(folder) / "steps",
+            wanted.task,
+            wanted.failure,
+            wanted.attempt,
+            wanted.on_divergence,
+            hunt=True,
+            limits=replay_limits(),
         )
         return run_replay(request, log_path)
 
@@ -110,6 +118,27 @@ def _forked(bundle: RecordingSource, wanted: Wanted, step: int) -> dict[str, Any
         attempt=wanted.attempt,
         until=wanted.until,
     ).to_json()
+
+
+def shrink_path(path: Path, wanted: Wanted, out: Path) -> dict[str, Any]:
+    """Writes the smallest excerpt of a bundle that diverges as the wanted replay does; says what came of it."""
+    from replay.bundle.reader import open_bundle
+    from replay.bundle.writer import BundleWriter
+    from replay.debugger.shrinking.shrink import shrink
+
+    with BundleWriter(out) as writer, open_bundle(path) as bundle:
+        made = shrink(bundle, task=wanted.task, failure=wanted.failure, attempt=wanted.attempt)
+        for name, data in made.members.members.items():
+            if name != "job.json":
+                writer.append(name, data)
+        writer.close(Manifest.from_json(made.members.read("job.json")))
+    return {
+        **made.outcome.to_json(),
+        "out": str(out),
+        "units": made.units,
+        "of_units": made.of_units,
+        "tried": made.tried,
+    }
 
 
 def replay_job(job: Job, wanted: Wanted, say: Callable[[str], object]) -> list[dict[str, Any]]:

@@ -91,7 +91,10 @@ class Comparison:
         raise DivergenceFound(
             f"{taken.path} at offset {taken.offset}: buffer {receipt.seq} of {self.shape.inputs[taken.i]} was taken at "
             f"record {receipt.record_count} of epoch {receipt.epoch} and offset {receipt.offset} of {MAIN}, but the "
-            f"replay takes it at record {record_count} of epoch {epoch} and offset {offset}.",
+            f"replay takes it at record {record_count} of epoch {epoch} and offset {offset}. Either the receipt or the "
+            f"log ({member_name(self.task, self.own, MAIN, epoch)}, up to there) says what was not.",
+            log_member=member_name(self.task, self.own, MAIN, epoch),
+            log_offset=offset,
             member=taken.path,
             offset=taken.offset,
             channel=self.shape.inputs[taken.i],

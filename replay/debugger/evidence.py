@@ -51,6 +51,7 @@ class _OutputCheck:
         self.sent: Mapping[int, list[Sent]] = {}
         self.held_back = self._held_back_count()
         self.life = life_of(story.lives, task, attempt)
+        self.own_end = 0  # where the determinant of the buffer in hand ends, in the output's own log
         self.track = Track.of(source, task, attempt) if self.exact and self.logged else Track()
 
     def run(self) -> None:
@@ -59,6 +60,7 @@ class _OutputCheck:
         seqs: set[int] = set()
         before: Placed | None = None
         for n, placed in enumerate(placed_buffers(self.source, self.task, self.attempt, self.k)):
+            self.own_end = 0
             if self.logged:
                 self._check_named(placed, named.popleft() if named else None)
             self._check_follows(placed, before)
@@ -79,13 +81,20 @@ class _OutputCheck:
 
     def _check_named(self, placed: Placed, named: Built | None) -> None:
         frame = placed.frame
+        log = member_name(self.task, self.attempt, self.thread, frame.epoch)
         if named is None:
-            self._differs(placed, f"is not named by the log of {self.thread}, which ends before it")
-        elif named.buffer_bytes != len(frame.payload) or named.epoch != frame.epoch:
+            end = len(self.logs[self.thread].get(frame.epoch, b""))
+            why = f"is not named by the log of {self.thread}, which ends before it ({log} at offset {end})"
+            self._differs(placed, why, log_member=log, log_offset=end)
+        self.own_end = named.offset + _LOG_OF_BUFFER_BUILT_BYTES
+        if named.buffer_bytes != len(frame.payload) or named.epoch != frame.epoch:
             self._differs(
                 placed,
                 f"has {len(frame.payload)} bytes in epoch {frame.epoch}, but the log of {self.thread} names one of "
-                f"{named.buffer_bytes} bytes in epoch {named.epoch}",
+                f"{named.buffer_bytes} bytes in epoch {named.epoch} "
+                f"({member_name(self.task, self.attempt, self.thread, named.epoch)} at offset {named.offset})",
+                log_member=member_name(self.task, self.attempt, self.thread, named.epoch),
+                log_offset=named.offset,
                 asked=f"{named.buffer_bytes} bytes",
                 logged=f"{len(frame.payload)} bytes",
             )
@@ -162,9 +171,10 @@ class _OutputCheck:
             self._differs(placed, f"was cut in epoch {frame.main_epoch} of the main log, which the attempt never had")
         at = bisect_left(ends, frame.main_offset)
         if frame.main_offset != 0 and (at == len(ends) or ends[at] != frame.main_offset):
-            self._differs(
-                placed, f"was cut at offset {frame.main_offset} of the main log, where no determinant of it ends"
-            )
+            log = member_name(self.task, self.attempt, MAIN, frame.main_epoch)
+            near = ends[at] if at < len(ends) else ends[-1] if ends else 0
+            why = f"was cut at offset {frame.main_offset} of the main log, where no determinant of it ends ({log})"
+            self._differs(placed, why, log_member=log, log_offset=near)
         if frame.main_epoch < frame.epoch:
             self._differs(placed, f"is of epoch {frame.epoch}, but was cut in epoch {frame.main_epoch} of its task")
 
@@ -173,12 +183,23 @@ class _OutputCheck:
     def _check_sendings(self, placed: Placed) -> None:
         frame = placed.frame
         for n, sent in enumerate(self.sent.get(frame.seq, ())):
-            if sent.sending != n or sent.epoch != frame.epoch:
-                self._differs(placed, f"has a sending numbered {sent.sending} where {n} follows", member=sent.path)
+            if sent.sending != n:
+                why = f"has a sending numbered {sent.sending} where {n} follows ({sent.path} at offset {sent.offset})"
+                self._differs(placed, why, sent.path, other_offset=sent.offset)
+            if sent.epoch != frame.epoch:
+                why = f"has a sending that is filed under epoch {sent.epoch} ({sent.path} at offset {sent.offset})"
+                self._differs(placed, why, sent.path, other_offset=sent.offset)
             if sent.t_us < frame.t_us:
                 self._differs(placed, f"was cut at {frame.t_us} us, after it was sent at {sent.t_us} us")
             if not sent.flags & FROM_IN_FLIGHT:
                 self._check_live(placed, sent, n)
+            if sent.carries and sent.own_upto < self.own_end and not self._is_void(frame.epoch, sent.t_us):
+                why = (
+                    f"was sent without its own determinant: up to then its receiver had been sent {sent.own_upto} "
+                    f"bytes of the log of {self.thread}, epoch {frame.epoch}, and that determinant ends at "
+                    f"{self.own_end} ({sent.path} at offset {sent.offset})"
+                )
+                self._differs(placed, why, sent.path, other_offset=sent.offset, thread=self.thread)
 
     def _check_live(self, placed: Placed, sent: Sent, n: int) -> None:
         frame = placed.frame
@@ -194,7 +215,9 @@ class _OutputCheck:
             self._differs(
                 placed,
                 f"was cut at offset {frame.main_offset} of the main log of epoch {frame.main_epoch}, but the delta "
-                f"on it went up to offset {sent.main_upto(frame.main_epoch)}",
+                f"on it went up to offset {sent.main_upto(frame.main_epoch)} ({sent.path} at offset {sent.offset})",
+                sent.path,
+                other_offset=sent.offset,
             )
 
     def _is_void(self, epoch: int, t_us: int) -> bool:

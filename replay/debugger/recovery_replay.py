@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from replay.causality.life import life_of
+from replay.debugger.agreeing.contradictions import check_attempt, first_contradiction
+from replay.debugger.agreeing.events import check_events
+from replay.debugger.agreeing.lines import check_offsets
+from replay.debugger.agreeing.receipts import check_receipts
+from replay.debugger.agreeing.transactions import check_transactions
 from replay.debugger.answers import Answers, Bringers, check_prefix_of_lineage, first_difference
 from replay.debugger.evidence import check_output
 from replay.debugger.following import Following, Until
@@ -54,10 +59,11 @@ class RecoveryReplay:
 
     def run(self) -> tuple[Verdict, str]:
         """The verdict and its sentence; raises where something contradicts or is missing."""
+        self._agreed(check_events, self.source, self.story)
         if self.story.was_rolled_back_to(self.scene.task, self.scene.attempt):
             self.walk.take_restores()  # it runs from the beginning: there is no recovery to follow
             return self._rolled_back()
-        while self.walk.started is None and self.walk.next_event():
+        while self.walk.started is None and self._next_event():
             pass
         if self.walk.started is None:
             return self._never_replayed()
@@ -68,6 +74,13 @@ class RecoveryReplay:
         self._check_own_log(self.walk.started)
         self._verify_attempts()
         return self._identical(self.walk.started)
+
+    def _next_event(self) -> bool:
+        """An answer that can't be derived is told by what it doesn't follow from, where that can be found."""
+        try:
+            return self.walk.next_event()
+        except DivergenceFound as found:
+            raise first_contradiction(self.source, self.story, self.source.graph.order) or found from None
 
     # --- no replay ---
 
@@ -249,6 +262,8 @@ class RecoveryReplay:
         source, scene = self.source, self.scene
         present = set(source.attempts(scene.task))
         for attempt in sorted({scene.attempt, *scene.before} & present):
+            for i in range(len(source.graph.task(scene.task).inputs)):
+                self._agreed(check_receipts, source, self.story, scene.task, attempt, i)
             for k in range(len(source.graph.task(scene.task).outputs)):
                 self._check_output(scene.task, attempt, k)
         for channel in source.graph.task(scene.task).inputs:
@@ -257,8 +272,11 @@ class RecoveryReplay:
                 self._check_output(one.source, attempt, one.k)
 
     def _check_output(self, task: TaskId, attempt: int, k: int) -> None:
+        self._agreed(check_output, self.source, self.story, task, attempt, k)
+
+    def _agreed(self, check: Callable[..., None], *of: Any) -> None:
         try:
-            check_output(self.source, self.story, task, attempt, k)
+            check(*of)
         except DivergenceFound as found:
             self.steps.findings.differs(found)
 
@@ -292,8 +310,11 @@ class RecoveryReplay:
         is small, every other one: a recording that contradicts itself anywhere is not called identical."""
         source, task = self.source, self.scene.task
         touched = {task, *source.graph.upstream(task)}
+        self._agreed(check_transactions, source)
         size = self._buffer_bytes(source.graph.order)
         for one in source.graph.order:
+            if not source.graph.task(one).inputs:
+                self._agreed(check_offsets, source, one)
             if size <= (VERIFIED_BYTES if one in touched else VERIFIED_ASIDE_BYTES):
                 for attempt in source.attempts(one):
                     self._verify(one, attempt)
@@ -301,8 +322,7 @@ class RecoveryReplay:
                 self._note(f"{one} as a whole, as the recording's buffers have {size:,} bytes")
 
     def _verify(self, task: TaskId, attempt: int) -> None:
-        for k in range(len(self.source.graph.task(task).outputs)):
-            self._check_output(task, attempt, k)
+        self._agreed(check_attempt, self.source, self.story, task, attempt)
         try:
             verify_attempt(self.source, self.story, task, attempt, self.steps.look_up)
         except DivergenceFound as found:

@@ -8,18 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from replay.bundle.frames import FROM_IN_FLIGHT, SENDING_HEAD_BYTES, SendingFrame
+from replay.bundle.members import member_name
+from replay.debugger.answers import first_difference
 from replay.debugger.members import damaged, placed_sendings
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
 from replay.debugger.story import Story
 from replay.errors import CorruptMember
 from replay.log.deltas import DeltaExtent, decode_extents
-from replay.model import MAIN, Channel, LogId, TaskId
+from replay.model import MAIN, Channel, LogId, TaskId, thread_of_output
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """One sending. `upto`: how far the receiver had been sent each epoch of the main log, this sending included."""
+    """One sending. `upto`: how far the receiver had been sent each epoch of the main log, this sending included;
+    `own_upto`: how far that of the output's own log."""
 
     path: str
     offset: int
@@ -30,6 +33,7 @@ class Sent:
     flags: int
     carries: bool
     upto: Mapping[int, int]
+    own_upto: int = 0
 
     def main_upto(self, epoch: int) -> int:
         """How much of that epoch of the sender's main log the receiver had been sent."""
@@ -55,6 +59,8 @@ class _Sendings:
         )
         # What the current registration of the receiver was sent: (log, epoch) to offset.
         self.known: dict[tuple[LogId, int], int] = {}
+        # Of the output's own log, each attempt of the receiver: (attempt, epoch) to offset.
+        self.own: dict[tuple[int, int], int] = {}
         self.recorded: dict[LogId, bool] = {}
         self.attempts: dict[TaskId, tuple[int, ...]] = {}
         self.requests_us = self._requests_us(story) if story.records_states else None
@@ -91,9 +97,12 @@ class _Sendings:
         for extent in self._extents(path, offset, frame):
             self._check_extent(path, offset, frame, extent)
             self.known[extent.log, extent.epoch] = extent.offset + extent.length
+            if extent.log == LogId(self.task, thread_of_output(self.k)):
+                self.own[frame.receiver_attempt, extent.epoch] = extent.offset + extent.length
         own = LogId(self.task, MAIN)
         upto = {one: length for (log, one), length in self.known.items() if log == own}
-        return Sent(path, offset, epoch, frame.t_us, frame.seq, frame.sending, frame.flags, self.shares, upto)
+        own_upto = self.own.get((frame.receiver_attempt, epoch), 0)
+        return Sent(path, offset, epoch, frame.t_us, frame.seq, frame.sending, frame.flags, self.shares, upto, own_upto)
 
     def _check_asked_for(self, path: str, offset: int, frame: SendingFrame) -> None:
         if self.requests_us is None:
@@ -134,20 +143,27 @@ class _Sendings:
         ]
         if data in copies or not self._is_recorded(extent.log, attempts):
             return
-        longest = max(copies, key=len)
-        logs = f"tasks/{extent.log.task}/{attempts[copies.index(longest)]}/{extent.log.thread}/{extent.epoch}.det"
+        alike = max(range(len(copies)), key=lambda one: (first_difference(copies[one], data), attempts[one]))
+        copy, at = copies[alike], first_difference(copies[alike], data)
+        logs = member_name(extent.log.task, attempts[alike], extent.log.thread, extent.epoch)
+        ended = [
+            member_name(extent.log.task, attempts[one], extent.log.thread, extent.epoch)
+            for one in range(alike + 1, len(copies))
+            if data.startswith(copies[one])
+        ]
+        or_cut = f", and {', '.join(ended)} ends before" if ended else ""
         self._differs(
             path,
             offset,
             frame,
             f"carries {extent.length} bytes of {extent.log}, epoch {extent.epoch}, from offset {extent.offset} on, "
-            f"that are not those of that log ({logs})",
+            f"that are not those of that log ({logs}): they part at offset {extent.offset + at} of the log{or_cut}",
             log=str(extent.log),
             log_member=logs,
             epoch=extent.epoch,
-            log_offset=extent.offset,
-            asked=longest.hex()[:64],
-            logged=data.hex()[:64],
+            log_offset=extent.offset + at,
+            asked=copy[at : at + 32].hex(),
+            logged=data[at : at + 32].hex(),
         )
 
     def _attempts_of(self, task: TaskId) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from replay.bundle.lines import read_lines
 from replay.bundle.members import member_name
+from replay.debugger.agreeing.lines import place_of_line
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
 from replay.debugger.story import Story
@@ -27,6 +28,7 @@ class SinkWrites:
     def __init__(
         self, source: RecordingSource, story: Story, task: TaskId, attempt: int, state: Mapping[str, Any] | None
     ):
+        self.source = source
         self.task = task
         self.kind = "plain" if source.graph.task(task).outputs else source.manifest.protocol.sink
         before = _accepted_before(source, story, task, attempt) if self.kind == "determinant" else iter(())
@@ -48,10 +50,13 @@ class SinkWrites:
         if line is None or not isinstance(line.get("record"), list):
             return False
         if json_bytes(line["record"][:3]) != json_bytes(made):
+            place = place_of_line(self.source, self.task, attempt, "sink", "n", line.get("n"))
+            where = f" ({place[0]} at offset {place[1]})" if place else ""
             raise DivergenceFound(
-                f"Write {line.get('n')} of {self.task}, attempt {attempt}, as the outside world accepted it, differs "
-                f"from what the replay gives it.",
-                member=f"tasks/{self.task}/{attempt}/sink/",
+                f"Write {line.get('n')} of {self.task}, attempt {attempt}{where}, as the outside world accepted it, "
+                f"differs from what the replay gives it.",
+                member=place[0] if place else f"tasks/{self.task}/{attempt}/sink/",
+                offset=place[1] if place else None,
                 asked=json_bytes(made).decode()[:400],
                 logged=json_bytes(line["record"]).decode()[:400],
             )

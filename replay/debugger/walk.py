@@ -165,6 +165,16 @@ class Walk:
         """At the end, what the manager asked for stands in the recording, if the attempt lived to do it."""
         if not self._records_effects or self.story.was_cut_short(self.scene.task, self.scene.attempt):
             return
+        for before, after in self._observed if self._records_states else ():
+            if before != "expected":
+                found = DivergenceFound(
+                    f"The recovery manager goes from {before} to {after}, but the recording has no recovery-state "
+                    f"event that says so at {self.scene.task}, attempt {self.scene.attempt}.",
+                    member="events.ndjson",
+                    asked=f"{before} to {after}",
+                    logged="nothing",
+                )
+                self.steps.findings.differs(found)
         later = [(str(event.get("type")), event) for event in self._events]
         for kind, fields in self._expected:
             if not any(one == kind and _fields_of(event) == fields for one, event in later):

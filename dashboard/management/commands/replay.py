@@ -51,6 +51,12 @@ class Command(Base):
         parser.add_argument(
             "--fail-on-divergence", action="store_true", help="replay all of several bundles; for build servers"
         )
+        parser.add_argument(
+            "--shrink",
+            metavar="OUT",
+            type=Path,
+            help="write the smallest bundle that still diverges as this replay does, to keep as a test",
+        )
         parser.add_argument("--junit", metavar="F", type=Path, help="write the verdicts as JUnit XML")
 
     def run(self, **options: Any) -> Outcome:
@@ -77,6 +83,8 @@ class Command(Base):
             raise WrongUse("--hunt follows a recovery to the next snapshot; leave out --until.")
         if wanted.failure is not None and wanted.attempt is not None:
             raise WrongUse("Name a failure or an attempt, not both.")
+        if options["shrink"] is not None:
+            return self._shrink(targets, wanted, options)
         if not options["fail_on_divergence"]:
             return _outcome(targets[0], self._replays(targets[0], wanted))
         return self._all(targets, wanted, options["junit"])
@@ -92,6 +100,25 @@ class Command(Base):
         if job is None:
             raise Failure(f"There is no job {target} in this data folder; a path is forced by ./{target}.")
         return replaying.replay_job(job, wanted, self.stderr.write)
+
+    def _shrink(self, targets: list[str], wanted: replaying.Wanted, options: dict[str, Any]) -> Outcome:
+        if options["fail_on_divergence"] or len(targets) > 1:
+            raise WrongUse("--shrink goes with one bundle, and not with --fail-on-divergence.")
+        if wanted.until != "snapshot" or wanted.on_divergence != "stop" or wanted.hunt:
+            raise WrongUse(
+                "--shrink goes to the first divergence: --until, --on-divergence and --hunt do not go with it."
+            )
+        if replaying.is_job_id(targets[0]):
+            raise WrongUse("--shrink goes with a bundle's path. Export the job, then shrink what was written.")
+        path = Path(targets[0])
+        if not path.exists():
+            raise Failure(f"{targets[0]} is neither a job's id nor a path that exists.")
+        made = replaying.shrink_path(path, wanted, options["shrink"])
+        text = (
+            f"{made['out']}: {made['units']} of {made['of_units']} units still diverge: replay it with --task "
+            f"{made['task']} --attempt {made['attempt']}. {made['sentence']}"
+        )
+        return Outcome(text, made)
 
     def _all(self, targets: list[str], wanted: replaying.Wanted, junit_path: Path | None) -> Outcome:
         """To the end of the list, whatever one of them says: a build server wants to know all."""
@@ -122,8 +149,8 @@ def _fork_of(options: dict[str, Any]) -> tuple[int | None, dict[str, Any] | None
         raise WrongUse("--fork and --change go together: where, and what is otherwise there.")
     if step is None:
         return None, None
-    if options["fail_on_divergence"] or options["hunt"] or options["on_divergence"] != "stop":
-        raise WrongUse("--fork does not go with --fail-on-divergence, --on-divergence or --hunt.")
+    if any(options[one] for one in ("fail_on_divergence", "hunt", "shrink")) or options["on_divergence"] != "stop":
+        raise WrongUse("--fork does not go with --fail-on-divergence, --on-divergence, --hunt or --shrink.")
     if step < 0:
         raise WrongUse("--fork names a step, from 0 on.")
     try:

@@ -25,6 +25,7 @@ class SideBySide:
     element: str
     same_in_another_order: bool = False
     bits: int | None = None
+    source_offset: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As an outcome's detail carries it."""
@@ -45,6 +46,7 @@ def beside(source: RecordingSource, task: str, attempt: int, again: Again, byte:
     held = _held_from(source, task, attempt, k, buffer, byte)
     if held is None:
         return None
+    ours_data = first.data
     made = [_fields(one.data) for one in written if one.code is not None]
     recorded = _records(first.data[:into] + held)
     ours = next((one for one in made if one is not None), None)
@@ -56,6 +58,7 @@ def beside(source: RecordingSource, task: str, attempt: int, again: Again, byte:
         first.element,
         _permuted([one for one in made if one is not None], recorded),
         _bits_between(cut.payload, source, task, attempt, k, buffer),
+        _source_offset(task, ours_data),
     )
 
 
@@ -122,6 +125,15 @@ def _sorted(value: Any) -> Any:
     if isinstance(value, str) and not value.isalnum() and len(value) <= _SHOWN:
         return sorted(value)  # joined text, whatever it is joined with
     return value
+
+
+def _source_offset(task: str, data: bytes) -> int | None:
+    """Which record of this very source it came from."""
+    try:
+        lineage = Record.from_body(data[4:]).lineage or ()
+    except ReplayError:
+        return None
+    return next((offset for one, offset in lineage if one == task), None)
 
 
 def _bits_between(payload: bytes, source: RecordingSource, task: str, attempt: int, k: int, buffer: int) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from replay.bundle.members import member_name
+from replay.debugger.agreeing.lines import place_of_line
 from replay.debugger.diverging.reasons import Diagnosis, Reason
 from replay.debugger.diverging.source_line import OperatorCode, SourceLine
 from replay.debugger.execution import Execution
@@ -43,12 +44,33 @@ def told(source: RecordingSource, story: Story, steps: StepWriter, found: Diverg
         detail["line"] = line.to_json()
     if diagnosis.sides is not None:
         detail |= diagnosis.sides.to_json() | {"element": diagnosis.sides.element}
-    return {**found.detail, **{key: value for key, value in detail.items() if value}, "reason": reason.to_json()}
+        detail |= _source_line(source, found, diagnosis.sides.source_offset)
+    return {
+        **found.detail,
+        **{key: value for key, value in detail.items() if value not in (None, [])},
+        "reason": reason.to_json(),
+    }
 
 
 def sentence_of(found: DivergenceFound, detail: dict[str, Any]) -> str:
     """The divergence and its likely reason."""
-    return f"{found.sentence} Likely reason: {detail['reason']['words']}"
+    made_of = ""
+    if "source_record" in detail:
+        made_of = (
+            f" It was made of record {detail['source_record']} of the source ({detail['other_member']} at offset "
+            f"{detail['other_offset']})."
+        )
+    return f"{found.sentence}{made_of} Likely reason: {detail['reason']['words']}"
+
+
+def _source_line(source: RecordingSource, found: DivergenceFound, offset: int | None) -> dict[str, Any]:
+    """Where the source's record stands that the byte which differs was made of: that may be the damaged one as well."""
+    execution = found.execution
+    if offset is None or not isinstance(execution, Execution):
+        return {}
+    plan = execution.plan
+    place = place_of_line(source, plan.task, plan.take_from[0], "source", "offset", offset)
+    return {} if place is None else {"other_member": place[0], "other_offset": place[1], "source_record": offset}
 
 
 def _last_agreeing(steps: StepWriter, found: DivergenceFound) -> dict[str, Any] | None:

@@ -94,15 +94,20 @@ def test_a_bundle_at_a_path_is_replayed_without_a_data_folder(data: Path, record
     assert not data.exists()
 
 
-def test_one_flipped_bit_of_a_buffer_is_a_verdict_that_is_not_good(data: Path, recording: Path, tmp_path: Path) -> None:
-    bundle = tmp_path / "flipped"
+def unpacked(recording: Path, folder: Path) -> Path:
+    """The recording's members as files."""
     container = open_container(recording)
     for name, _, stream in container.members():
-        path = bundle / name
+        path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "wb") as file:
             shutil.copyfileobj(stream, file)  # type: ignore[misc]
     container.close()
+    return folder
+
+
+def test_one_flipped_bit_of_a_buffer_is_a_verdict_that_is_not_good(data: Path, recording: Path, tmp_path: Path) -> None:
+    bundle = unpacked(recording, tmp_path / "flipped")
     victim = sorted(bundle.glob("tasks/map-1.0/0/sent-0/*.buf"))[0]
     flipped = bytearray(victim.read_bytes())
     flipped[len(flipped) // 2] ^= 0x10
@@ -152,6 +157,28 @@ def test_a_bundle_that_cannot_be_read_is_an_error_beside_the_others(
     assert len(list(suites[str(recording)].iter("testcase"))) == 1 and not list(suites[str(recording)].iter("failure"))
     unwritable = run_command(data, *line[:-2], str(tmp_path / "no" / "folder.xml"), "--json")
     assert unwritable.status == 1 and "Traceback" not in unwritable.err
+
+
+def test_a_diverging_replay_is_shrunk_to_a_bundle(data: Path, recording: Path, tmp_path: Path) -> None:
+    bundle, small = unpacked(recording, tmp_path / "flipped"), tmp_path / "small.tar"
+    victim = sorted(bundle.glob("tasks/map-1.0/0/sent-0/*.buf"))[0]
+    flipped = bytearray(victim.read_bytes())
+    at = flipped.index(b'"amount":') + 9
+    flipped[at] ^= 1
+    victim.write_bytes(flipped)
+    ran = run_command(data, "replay", str(bundle), "--shrink", str(small), "--json")
+    assert ran.status == 0, ran.out + ran.err
+    said = last_object(ran)
+    assert said["verdict"] == "diverged" and said["units"] <= said["of_units"] and small.exists()
+    again = run_command(data, "replay", str(small), "--task", said["task"], "--attempt", str(said["attempt"]), "--json")
+    assert (again.status, last_object(again)["verdict"]) == (3, "diverged"), again.err
+    assert last_object(again)["detail"]["logged_record"] == said["detail"]["logged_record"]
+
+    nothing = run_command(data, "replay", str(recording), "--shrink", str(tmp_path / "none"), "--json")
+    assert nothing.status == 1 and "there is nothing to shrink" in nothing.err and not (tmp_path / "none").exists()
+    assert run_command(data, "replay", str(bundle), "--shrink", str(small)).status == 1, "it was overwritten"
+    for more in (["--until", "end"], ["--hunt"], ["--fail-on-divergence"], [str(recording)]):
+        assert run_command(data, "replay", str(bundle), *more, "--shrink", str(tmp_path / "no")).status == 2
 
 
 def test_going_on_is_an_option_of_both_ways(data: Path, recording: Path) -> None:

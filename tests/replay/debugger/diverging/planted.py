@@ -73,6 +73,56 @@ class Changed(Sound):
         return [record.key, "changed"]
 
 
+class Counts(Sound):
+    """Keeps a count by key. What it does at the third record of one key is what differs between the two versions."""
+
+    third = "counted"
+
+    def open(self, context: Context) -> None:
+        super().open(context)
+        self.counts: dict[str, int] = {}
+
+    def value(self, record: Record) -> Any:
+        key = str(record.key)
+        self.counts[key] = self.counts.get(key, 0) + 1
+        return [record.key, self.third if self.counts[key] == 3 else "counted"]
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"counts": [[key, count] for key, count in sorted(self.counts.items())]}
+
+    def restore(self, state: Any) -> None:
+        self.counts = dict(state["counts"])
+
+
+class CountsOtherwise(Counts):
+    third = "changed"
+
+
+class AsksTheClock(Sound):
+    """Asks the clock at every seventh record."""
+
+    every = 7
+
+    def open(self, context: Context) -> None:
+        super().open(context)
+        self.seen = 0
+
+    def on_record(self, record: Record, context: Context) -> None:
+        self.seen += 1
+        at_ms = context.clock.now_ms() if self.seen % self.every == 0 else 0
+        context.emit(Record(record.key, record.timestamp, [record.key, at_ms]))
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"seen": self.seen}
+
+    def restore(self, state: Any) -> None:
+        self.seen = state["seen"]
+
+
+class AsksTheClockLess(AsksTheClock):
+    every = 14
+
+
 class Fails(Sound):
     def value(self, record: Record) -> Any:
         raise ValueError("an operator's own fault")

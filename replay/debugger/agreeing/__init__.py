@@ -1,0 +1,1 @@
+"""What the parts of a recording say of one another, held against each other without executing anything."""

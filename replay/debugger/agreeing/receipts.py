@@ -1,0 +1,186 @@
+"""Receipts, held against the sendings that they are the arrivals of, and against one another."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any, NoReturn
+
+from replay.bundle.frames import ReceiptFrame
+from replay.bundle.members import member_name
+from replay.causality.life import life_of
+from replay.debugger.members import placed_receipts, placed_sendings
+from replay.debugger.outcome import DivergenceFound
+from replay.debugger.ports import RecordingSource
+from replay.debugger.story import Story
+from replay.errors import CorruptDeterminant
+from replay.log.codec import decode_all
+from replay.model import MAIN, Channel, TaskId
+
+_Sending = tuple[int, int, int]
+"""(sender's attempt, seq, sending)."""
+
+
+def check_receipts(source: RecordingSource, story: Story, task: TaskId, attempt: int, i: int) -> None:
+    """Raises `DivergenceFound` at the first receipt that contradicts its sending, or the one before it."""
+    _Receipts(source, story, task, attempt, i).run()
+
+
+class _Receipts:
+    def __init__(self, source: RecordingSource, story: Story, task: TaskId, attempt: int, i: int):
+        self.source = source
+        self.task = task
+        self.attempt = attempt
+        self.i = i
+        self.channel: Channel = source.graph.channel(source.graph.task(task).inputs[i])
+        self.sent: dict[int, dict[_Sending, tuple[int, int, int]]] = {}
+        self.life = life_of(story.lives, task, attempt)
+        self.ends = _ends(source, task, attempt)
+        self.exact = source.manifest.clock.kind == "virtual"
+        self.named: dict[_Sending, int] = {}
+
+    def run(self) -> None:
+        member, before = "", None
+        for path, offset, receipt in placed_receipts(self.source, self.task, self.attempt, self.i):
+            self._check_sending(path, offset, receipt)
+            self._check_life(path, offset, receipt)
+            self._check_place(path, offset, receipt)
+            if path == member and before is not None:
+                self._check_order(path, offset, receipt, before)
+            member, before = path, receipt
+
+    def _check_order(self, path: str, offset: int, receipt: ReceiptFrame, before: ReceiptFrame) -> None:
+        if receipt.taken and not before.taken:
+            self._differs(path, offset, receipt, "was taken, but stands behind one that never was")
+        if not receipt.taken or not before.taken:
+            return
+        if receipt.taken_us < before.taken_us:
+            self._differs(
+                path,
+                offset,
+                receipt,
+                f"was taken at {receipt.taken_us} us, but buffer {before.seq}, which stands before it, at "
+                f"{before.taken_us} us",
+            )
+        if (receipt.epoch, receipt.offset) < (before.epoch, before.offset):
+            self._differs(
+                path,
+                offset,
+                receipt,
+                f"was taken at (epoch, offset) {(receipt.epoch, receipt.offset)} of the main log, behind buffer "
+                f"{before.seq}, which was taken at {(before.epoch, before.offset)}",
+            )
+        if receipt.sender_attempt == before.sender_attempt and receipt.seq != before.seq + 1:
+            self._differs(
+                path,
+                offset,
+                receipt,
+                f"was taken next after buffer {before.seq}: buffers are taken in the order of their numbers, so "
+                f"receipts are missing between the two, or one of them has another number",
+            )
+
+    def _check_sending(self, path: str, offset: int, receipt: ReceiptFrame) -> None:
+        key = receipt.sender_attempt, receipt.seq, receipt.sending
+        if key in self.named:
+            self._differs(path, offset, receipt, f"is of the very sending whose receipt stands at {self.named[key]}")
+        self.named[key] = offset
+        if receipt.taken and receipt.taken_us < receipt.received_us:
+            self._differs(
+                path,
+                offset,
+                receipt,
+                f"was taken at {receipt.taken_us} us, before it was received at {receipt.received_us} us",
+            )
+        sendings = self._sendings(receipt.sender_attempt)
+        if not sendings:
+            return  # the recording has no sendings of that attempt: what it lacks says nothing
+        if key not in sendings:
+            self._never_sent(path, offset, receipt)
+        t_us, to, epoch = sendings[key]
+        if to != self.attempt:
+            self._differs(path, offset, receipt, f"is of a sending that was meant for attempt {to} of {self.task}")
+        if self.exact and receipt.received_us < t_us:
+            self._differs(
+                path, offset, receipt, f"was received at {receipt.received_us} us, before it was sent at {t_us} us"
+            )
+        if not path.endswith(f"/{epoch}.rcv"):
+            self._differs(path, offset, receipt, f"is filed here, but its buffer is of epoch {epoch}")
+
+    def _check_life(self, path: str, offset: int, receipt: ReceiptFrame) -> None:
+        life = self.life
+        if life is None or not self.exact or life.lingers:
+            return
+        for t_us, what in ((receipt.received_us, "received"), (receipt.taken_us, "taken")):
+            if t_us > life.ended_us or (what == "taken" and receipt.taken and t_us < life.started_us):
+                self._differs(
+                    path,
+                    offset,
+                    receipt,
+                    f"was {what} at {t_us} us, but attempt {self.attempt} of {self.task} lived from {life.started_us} "
+                    f"us to {life.ended_us} us",
+                )
+
+    def _check_place(self, path: str, offset: int, receipt: ReceiptFrame) -> None:
+        """A buffer is taken between two determinants of the main log."""
+        if not receipt.taken or not self.ends:
+            return
+        ends, log = self.ends.get(receipt.epoch), member_name(self.task, self.attempt, MAIN, receipt.epoch)
+        if ends is None or receipt.offset in ends:
+            return
+        self._differs(
+            path,
+            offset,
+            receipt,
+            f"was taken at offset {receipt.offset} of the main log, epoch {receipt.epoch}, where no determinant of it "
+            f"ends ({log})",
+            log_member=log,
+            log_offset=max((end for end in ends if end < receipt.offset), default=0),
+        )
+
+    def _never_sent(self, path: str, offset: int, receipt: ReceiptFrame) -> None:
+        """Names the place where the sending is missing, as well."""
+        task, attempt = self.channel.source, receipt.sender_attempt
+        epoch = int(path.rpartition("/")[2].removesuffix(".rcv"))
+        member = member_name(task, attempt, f"sent-{self.channel.k}", epoch, "dlt")
+        later = (
+            at
+            for one, at, _, frame in placed_sendings(self.source, task, attempt, self.channel.k)
+            if one == member and frame.seq > receipt.seq
+        )
+        self._differs(
+            path,
+            offset,
+            receipt,
+            f"is of sending {receipt.sending} by attempt {attempt}, which {task} never sent: {member} has no such one",
+            other_member=member,
+            other_offset=next(later, self.source.members.size(member) if member in self.source.members else 0),
+        )
+
+    def _sendings(self, attempt: int) -> dict[_Sending, tuple[int, int, int]]:
+        if attempt not in self.sent:
+            found = placed_sendings(self.source, self.channel.source, attempt, self.channel.k)
+            self.sent[attempt] = {
+                (attempt, one.seq, one.sending): (one.t_us, one.receiver_attempt, epoch) for _, _, epoch, one in found
+            }
+        return self.sent[attempt]
+
+    def _differs(self, path: str, offset: int, receipt: ReceiptFrame, why: str, **detail: Any) -> NoReturn:
+        raise DivergenceFound(
+            f"{path} at offset {offset}: the receipt of buffer {receipt.seq} of {self.channel.id} {why}.",
+            member=path,
+            offset=offset,
+            channel=self.channel.id,
+            buffer=receipt.seq,
+            **detail,
+        )
+
+
+def _ends(source: RecordingSource, task: TaskId, attempt: int) -> dict[int, set[int]]:
+    """By epoch, where the determinants of the main log end; what does not decode is found out elsewhere."""
+    found: dict[int, set[int]] = {}
+    for epoch in source.epochs(task, attempt, MAIN):
+        try:
+            ends = accumulate(length for _, length, _ in decode_all(source.log_bytes(task, attempt, MAIN, epoch)))
+            found[epoch] = {0, *ends}
+        except CorruptDeterminant:
+            continue
+    return found

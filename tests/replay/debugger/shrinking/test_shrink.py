@@ -1,0 +1,130 @@
+"""A shrunk recording diverges as the whole does, is a good bundle, and nothing more can be taken away from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replay.debugger.replay import replay
+from replay.debugger.shrinking import shrink as shrinking
+from replay.debugger.shrinking.shrink import Shrunk, shrink
+from replay.errors import ReplayError
+from replay.jobs import registry
+from tests.oracle_reader import complaints
+from tests.replay.debugger.diverging import planted
+from tests.replay.debugger.recordings import one_failure
+from tests.replay.debugger.worlds import MemoryMembers, bundle_of
+
+CASES = [
+    (planted.Sound, planted.Changed),
+    (planted.Sound, planted.Fails),
+    (planted.TellsTime, planted.TellsTime),
+    (planted.Counts, planted.CountsOtherwise),
+    (planted.AsksTheClock, planted.AsksTheClockLess),
+]
+
+
+def recording(recorded: type[Any], monkeypatch: Any, **options: Any) -> MemoryMembers:
+    return planted.recorded_with(recorded, monkeypatch, **options)
+
+
+def installed(operator: type[Any], monkeypatch: Any) -> None:
+    monkeypatch.setitem(registry.OPERATORS, planted.NAME, operator)
+
+
+def written(made: Shrunk, folder: Path) -> Path:
+    for name, data in made.members.members.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return folder
+
+
+@pytest.mark.parametrize("seed", [7, 11])
+@pytest.mark.parametrize(("recorded", "replayed"), CASES, ids=lambda one: one.__name__)
+def test_the_excerpt_diverges_as_the_whole_and_is_a_good_bundle(
+    recorded: type[Any], replayed: type[Any], seed: int, monkeypatch: Any, tmp_path: Path
+) -> None:
+    members = recording(recorded, monkeypatch, seed=seed)
+    installed(replayed, monkeypatch)
+    whole = replay(bundle_of(members), failure=0)
+    assert whole.verdict == "diverged", f"seed {seed}"
+    made = shrink(bundle_of(members), failure=0)
+    where = f"seed {seed}: {made.outcome.sentence}"
+    assert made.outcome.verdict == "diverged", where
+    one, other = whole.detail, made.outcome.detail
+    assert one["reason"]["code"] == other["reason"]["code"], where
+    assert one.get("line") == other.get("line"), where
+    assert one.get("logged_record") == other.get("logged_record") or recorded is planted.TellsTime, where
+    assert 1 < made.units <= made.of_units
+    assert complaints(written(made, tmp_path)) == []
+    again = shrink(bundle_of(members), failure=0)
+    if recorded is not planted.TellsTime:
+        assert again.members.members == made.members.members, "the same recording shrinks to the same bytes"
+    installed(recorded, monkeypatch)
+    healed = replay(bundle_of(MemoryMembers(made.members.members)), task=made.task, attempt=made.attempt)
+    # What only the older operator's choice followed from can't be known without it: there the log alone is kept.
+    if recorded not in (planted.TellsTime, planted.AsksTheClock):
+        assert healed.verdict == "identical", f"with the operator that was recorded: {healed.sentence}"
+
+
+@pytest.mark.parametrize("seed", [7, 11, 13])
+def test_what_the_divergence_follows_from_stays(seed: int, monkeypatch: Any) -> None:
+    """The third record of one key: two before it, and it."""
+    members = recording(planted.Counts, monkeypatch, seed=seed)
+    installed(planted.CountsOtherwise, monkeypatch)
+    made = shrink(bundle_of(members), task="map-1.0", attempt=0)
+    assert made.of_units > 4 == made.units, f"seed {seed}: the beginning and three records"
+    keys = {line.split(b'"record":["')[1][:3] for line in _source_lines(made)}
+    assert len(_source_lines(made)) == 3 and len(keys) == 1, f"seed {seed}"
+
+
+def _source_lines(made: Shrunk) -> list[bytes]:
+    files = made.members.members.items()
+    return [line for name, data in files if "/source/" in name for line in data.splitlines()]
+
+
+@pytest.mark.parametrize("seed", [7, 11])
+@pytest.mark.parametrize(("recorded", "replayed"), CASES[3:], ids=lambda one: one.__name__)
+def test_no_single_unit_can_go(recorded: type[Any], replayed: type[Any], seed: int, monkeypatch: Any) -> None:
+    """Brute force over what is left: each unit alone is taken away, and it diverges no more, or otherwise."""
+    members = recording(recorded, monkeypatch, seed=seed)
+    installed(replayed, monkeypatch)
+    kept: list[tuple[Any, Any]] = []
+    fewer = shrinking._Shrinking._fewer_vertices
+
+    def watched(self: Any, found: Any) -> Any:
+        kept.append((self, found))
+        return fewer(self, found)
+
+    monkeypatch.setattr(shrinking._Shrinking, "_fewer_vertices", watched)
+    shrink(bundle_of(members), task="map-1.0", attempt=0)
+    [(one, found)] = kept
+    units = found.units
+    for n in range(1, len(units) - 1):
+        candidate = shrinking.replace(found, units=units[:n] + units[n + 1 :])
+        assert not one._diverges(candidate), f"seed {seed}: unit {n} of {len(units)} can go"
+    assert one._diverges(found)
+
+
+def test_a_damaged_buffer_shrinks_to_the_record_in_it(monkeypatch: Any, tmp_path: Path) -> None:
+    members = recording(planted.Sound, monkeypatch)
+    name = "tasks/map-1.0/0/sent-0/1.buf"
+    data = members.members[name]
+    at = data.index(b"sound")
+    damaged = members.with_(name, data[:at] + b"t" + data[at + 1 :])
+    made = shrink(bundle_of(damaged), failure=0)
+    assert made.units == 2 and '"tound"' in made.outcome.detail["logged_record"]
+    assert complaints(written(made, tmp_path)) == []
+
+
+def test_what_can_not_be_shrunk_says_why(monkeypatch: Any) -> None:
+    members = one_failure()
+    with pytest.raises(ReplayError, match="is identical: there is nothing to shrink"):
+        shrink(bundle_of(members), failure=0)
+    lines = members.members["events.ndjson"].splitlines(keepends=True)
+    gone = members.with_("events.ndjson", b"".join(lines[:-9] + lines[-8:]))
+    with pytest.raises(ReplayError, match="contradicts itself before anything is executed"):
+        shrink(bundle_of(gone), failure=0)
