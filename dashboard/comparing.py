@@ -59,7 +59,8 @@ def _short(key: str) -> str:
 
 
 def _visible(user: Any, chosen: Chosen) -> Job:
-    job = Job.objects.visible_to(user).filter(id=chosen.job).first()
+    known = chosen.job.isprintable() and chosen.task.isprintable()
+    job = Job.objects.visible_to(user).filter(id=chosen.job).first() if known else None
     if job is None:
         raise not_found()
     if job.status not in READABLE or not store.pack_path(job.id).exists():

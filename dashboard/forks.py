@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.db import transaction
@@ -28,6 +29,8 @@ def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
         meant = change_to_json(change_of(change))
     except WrongSetting as wrong:
         raise Problem(422, str(wrong)) from None
+    if "\\u0000" in json.dumps(meant):
+        raise Problem(422, "A change holds no NUL character; leave it out.")
     with transaction.atomic():
         job = Job.objects.select_for_update().get(id=parent.job_id)
         if job.status not in READABLE:

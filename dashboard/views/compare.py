@@ -60,7 +60,7 @@ def _chosen(
 
 def _tasks(user: Any, job_id: str) -> dict[str, None]:
     """For the lists of both fields."""
-    if not Job.objects.visible_to(user).filter(id=job_id).exists():
+    if not job_id.isprintable() or not Job.objects.visible_to(user).filter(id=job_id).exists():
         return {}
     found = job_graph(job_id)
     return dict.fromkeys(task.id for task in found.manifest.tasks) if found else {}

@@ -89,12 +89,15 @@ def fork(
         against = Lockstep(trace)
         made = Making(source, story, scene, against, change, place)
         forked = Forked(of, step, change, place, parent, made)
-        altered = _prepared(forked)
+        try:
+            altered = _prepared(forked)
+        except (DivergenceFound, CorruptMember, Missing) as found:
+            return _no_parent(found, scene, sink)
         return _fork(forked, altered, against, sink or NoSteps(), progress, cancelled)
 
 
 def _no_parent(found: Exception, scene: Scene, sink: StepSink | None) -> Outcome:
-    said = f"There is nothing to fork, as the replay itself does not come through: {getattr(found, 'sentence', found)}"
+    said = f"There is nothing to fork, as what it would begin from is not known: {getattr(found, 'sentence', found)}"
     steps = StepWriter(sink or NoSteps(), scene.task)
     steps.write("finish", said)
     steps.sink.flush()

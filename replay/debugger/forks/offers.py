@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from replay.jobs.installed import installed_names
@@ -46,9 +47,15 @@ def offers(
         found += _of_recovery(graph, TaskId(task), row)
     if row["kind"] not in ("transition", "request", "answer", "merge"):
         mine = graph.vertex_of(task).operator
-        others = tuple(one for one in sorted({*OPERATORS, *installed_names()}) if one != mine)
+        others = tuple(one for one in _operators() if one != mine)
         found.append(Offer("operator", "operator", others))
     return found
+
+
+@cache
+def _operators() -> tuple[str, ...]:
+    """Looked for once: what is installed meanwhile is there at the next start."""
+    return tuple(sorted({*OPERATORS, *installed_names()}))
 
 
 def _of_recovery(graph: Graph, task: TaskId, row: Mapping[str, Any]) -> list[Offer]:

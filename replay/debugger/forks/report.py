@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from replay.debugger.sides.closure import Closure
+from replay.debugger.sides.closure import told
 from replay.debugger.sides.ledger import WRITES, Span, counted_of
 from replay.debugger.words import counted, listed
 
@@ -30,7 +30,6 @@ def report_of(forked: Forked) -> dict[str, Any]:
     first = {span.output: span.first for span in spans if span.output != WRITES}
     for output in task.outputs:
         first.setdefault(output.channel, 0)
-    closure = Closure(made.source, task.id, made.scene.attempt, first)
     world = made.world
     report: dict[str, Any] = {
         "step": forked.step,
@@ -40,8 +39,7 @@ def report_of(forked: Forked) -> dict[str, Any]:
         "may_be_affected": [span.to_json() for span in spans if span.size],
         "cannot_be_affected": parent.ledger.total() - counted_of(spans),
         "outputs": {kind: [span.to_json() for span in of_kind] for kind, of_kind in like.items()},
-        "downstream": [one.to_json() for one in closure.reached.values()],
-        "untouched": closure.unreached(),
+        **told(made.source, task.id, made.scene.attempt, first),
         "orphans": _orphans(forked),
         "ended": forked.ended,
         "new_execution": world is not None and (world.left_at is not None or not world.kept),

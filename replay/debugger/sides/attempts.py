@@ -13,7 +13,7 @@ from replay.debugger.lineage import Lineage
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import NoSteps, RecordingSource
 from replay.debugger.scene import Scene, choose
-from replay.debugger.sides.closure import Closure
+from replay.debugger.sides.closure import told
 from replay.debugger.sides.ledger import WRITES, Ledger, counted_of
 from replay.debugger.sides.lines import LineOfChange
 from replay.debugger.sides.logs_alone import note_logs
@@ -190,13 +190,11 @@ def _what_follows(first: Side, second: Side, differences: list[Difference]) -> d
         since = min(steps, default=side.steps)
         spans = [side.ledger.since(output, since) for output in side.ledger.outputs]
         channels = {span.output: span.first for span in spans if span.output != WRITES}
-        closure = Closure(side.source, side.scene.task, side.attempt, channels)
         sides[which] = {
             "since_step": since,
             "may_follow": [span.to_json() for span in spans if span.size],
             "cannot_follow": side.ledger.total() - counted_of(spans),
-            "downstream": [one.to_json() for one in closure.reached.values()],
-            "untouched": closure.unreached(),
+            **told(side.source, side.scene.task, side.attempt, channels),
         }
     return found | {"follows": sides}
 

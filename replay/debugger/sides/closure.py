@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from replay.debugger.members import placed_buffers, placed_receipts
+from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
+from replay.errors import CorruptMember
 from replay.model import TaskId
 
 Place = tuple[int, int, int]
@@ -115,3 +117,14 @@ class Closure:
             for _, _, receipt in placed_receipts(self._source, task, attempt, i):
                 if receipt.taken and self.may_affect(sender, receipt.sender_attempt, name, receipt.seq):
                     yield (receipt.taken_us, receipt.epoch, receipt.offset), f"buffer {receipt.seq} of {name}"
+
+
+def told(source: RecordingSource, task: TaskId, attempt: int, first: Mapping[str, int]) -> dict[str, Any]:
+    """For a report: the attempts below that may be affected, and the tasks that can't be; or why that can't be said."""
+    try:
+        closure = Closure(source, task, attempt, first)
+    except DivergenceFound as found:
+        return {"downstream": [], "untouched": [], "downstream_unknown": found.sentence}
+    except CorruptMember as fault:
+        return {"downstream": [], "untouched": [], "downstream_unknown": str(fault)}
+    return {"downstream": [one.to_json() for one in closure.reached.values()], "untouched": closure.unreached()}

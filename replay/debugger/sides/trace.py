@@ -15,6 +15,8 @@ Stream = Literal["step", "input", "determinant", "state", "output"]
 STREAMS: tuple[Stream, ...] = ("step", "input", "determinant", "state", "output")
 """In which two executions are compared: their steps, and what was taken, chosen, kept and given."""
 
+MOST_SAID = 1600
+"""More bytes than this of anything are not put into words."""
 _SHOWN = 400
 
 

@@ -12,7 +12,7 @@ from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import BufferRow, StepRow, StepSink
 from replay.debugger.sides.ledger import Ledger
 from replay.debugger.sides.lines import LinesOf
-from replay.debugger.sides.trace import Item, Noting, Stream, digest, shown
+from replay.debugger.sides.trace import MOST_SAID, Item, Noting, Stream, digest, shown
 from replay.debugger.stepping import Stepping
 from replay.log.codec import encode
 from replay.log.determinants import Determinant
@@ -115,7 +115,7 @@ class Tracing:
         self.calls += 1
         data = record.to_body()
         origin = self._taken or "its source"
-        said = f"record {shown(data.decode('utf-8', 'replace'))} of {origin}"
+        said = f"record {shown(data[:MOST_SAID].decode('utf-8', 'replace'))} of {origin}"
         self._note("input", (origin, digest(data)), said, place=origin)
 
     def taking_watermark(self, i: int, watermark_ms: int, record_count: int) -> None:
@@ -180,7 +180,7 @@ class Tracing:
             self.ledger.wrote(data, self._step)
 
     def _output(self, where: str, data: bytes) -> None:
-        said = f"{shown(data.decode('utf-8', 'replace'))} to {where}"
+        said = f"{shown(data[:MOST_SAID].decode('utf-8', 'replace'))} to {where}"
         line = "" if self.lines is None else self.lines.now()
         self._note("output", (where, digest(data)), said, place=where, line=line)
 
