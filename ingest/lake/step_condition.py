@@ -118,8 +118,9 @@ class Compiler:
         ones = f"(SELECT {listed} FROM steps WHERE {one}) AS one"
         shared = " AND ".join((other, *(f"{column} IS NOT NULL" for column in columns)))
         same = " AND ".join(f"one.{column} = other.{column}" for column in columns)
-        found = self._near(related, ones, listed, shared, same) if related.within else None
-        found = found or self._anywhere(related, ones, columns, shared, same)
+        if not related.within:
+            return self._anywhere(related, ones, columns, shared, same)
+        found = self._near(related, ones, listed, shared, same)
         if not related.negated:
             return found
         return f"SELECT step FROM {ones} WHERE step NOT IN ({found})"
@@ -132,7 +133,7 @@ class Compiler:
         grouped = f"GROUP BY {', '.join(columns)}" if columns else ""
         others = f"(SELECT {listed} FROM steps WHERE {other} {grouped}) AS other"
         on = " AND ".join(filter(None, (same, f"other.edge {sign} one.step")))
-        return f"SELECT one.step FROM {ones} JOIN {others} ON {on}"
+        return f"SELECT one.step FROM {ones} {'ANTI' if related.negated else 'SEMI'} JOIN {others} ON {on}"
 
     def _near(self, related: Related, ones: str, listed: str, other: str, same: str) -> str:
         """The nearest of the others is near enough, or none is."""

@@ -31,6 +31,8 @@ from replay.debugger.ports import BufferRow, StepRow
 
 __all__ = ["ParquetStepSink", "StepReader"]
 
+MANIFEST = "manifest.json"
+SPILL = ".spill"
 FIRST_CHUNK_S = 0.5
 NEXT_CHUNK_S = 3.0
 SHORTEST_CHUNK_S = 0.2
@@ -70,6 +72,7 @@ class ParquetStepSink:
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._clear()
         self.steps = 0
         self._files: dict[str, list[str]] = {name: [] for name in STEP_TABLES}
         self._chunks = 0
@@ -80,6 +83,14 @@ class ParquetStepSink:
         self._rows: dict[str, list[Row]] = {name: [] for name in STEP_TABLES}
         self._steps, self._causes = self._rows["steps"], self._rows["causes"]
         self._changes, self._taken = self._rows["state_changes"], self._rows["taken"]
+
+    def _clear(self) -> None:
+        """A replay that was killed may have left steps: this is another one, and begins with none."""
+        (self.folder / MANIFEST).unlink(missing_ok=True)  # first: what it names must be there
+        for name in (*STEP_TABLES, *(table.name for table in _FINAL), SPILL):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        for unfinished in self.folder.glob(f".{MANIFEST}.*.tmp"):
+            unfinished.unlink(missing_ok=True)
 
     def step(self, row: StepRow) -> None:
         if self.steps % LOOK_EVERY_STEPS == 0:
@@ -167,7 +178,7 @@ class ParquetStepSink:
         return bool(waiting) and age_s >= (NEXT_CHUNK_S if self._chunks else FIRST_CHUNK_S)
 
     def _compacted(self) -> dict[str, list[str]]:
-        spill = self.folder / ".spill"
+        spill = self.folder / SPILL
         connection = connect(self.folder.resolve(), COMPACTION, spill=spill.resolve())
         try:
             return {table.name: self._rewritten(connection, table, *how) for table, how in _FINAL.items()}
@@ -191,4 +202,4 @@ class ParquetStepSink:
 
     def _write_manifest(self, files: dict[str, list[str]], *, complete: bool) -> None:
         document = {"steps_version": STEPS_VERSION, "complete": complete, "steps": self.steps, "files": files}
-        write_json(self.folder / "manifest.json", document)
+        write_json(self.folder / MANIFEST, document)

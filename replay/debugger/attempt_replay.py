@@ -8,7 +8,7 @@ from replay.causality.life import ENDED_WITH_RECORDING, life_of
 from replay.debugger.answers import Bringers
 from replay.debugger.comparison import Comparison
 from replay.debugger.evidence import check_output
-from replay.debugger.execution import Execution
+from replay.debugger.execution import Execution, Plan
 from replay.debugger.lineage import Lineage
 from replay.debugger.log_walk import walk_log
 from replay.debugger.outcome import DivergenceFound, Missing
@@ -18,7 +18,7 @@ from replay.debugger.sink_writes import SinkWrites
 from replay.debugger.stepping import Stepping
 from replay.debugger.steps import StepWriter
 from replay.debugger.story import Story
-from replay.debugger.verify import culprit_upstream, operator_of, plan_of_attempt
+from replay.debugger.verify import check_plan, culprit_upstream, operator_of, unchecked_plan_of_attempt
 from replay.debugger.words import bytes_of, counted
 
 
@@ -29,9 +29,7 @@ def replay_attempt(
     task, attempt = scene.task, scene.attempt
     steps.state = "Running"
     steps.t_us, started = story.start_of(task, attempt)
-    plan = plan_of_attempt(source, story, task, attempt)
-    for k in range(len(source.graph.task(task).outputs)):
-        check_output(source, story, task, attempt, k)
+    plan = unchecked_plan_of_attempt(source, story, task, attempt)
     writes = SinkWrites(source, story, task, attempt, plan.state)
     comparison = Comparison(source, task, own=attempt, against=(), writes=writes)
     lineage = Lineage(source, task, (attempt,))
@@ -39,13 +37,16 @@ def replay_attempt(
     try:
         operator = operator_of(source, task, scene.operators)
     except Missing:
+        _check(source, story, plan, attempt)
         walk_log(plan.logs, source.graph.task(task), lineage, steps, Bringers())
         raise
     execution = Execution(source, plan, operator, stepping)
     what = f"the state of checkpoint {plan.checkpoint}" if plan.checkpoint else "the initial state"
+    restored = f"Attempt {attempt} of {task} begins again with {what}, and follows its own log."
+    # Before what is long is read from end to end: whoever waits for the replay sees where it begins.
+    stepping.begin(execution, restored, started)
+    _check(source, story, plan, attempt)
     try:
-        restored = f"Attempt {attempt} of {task} begins again with {what}, and follows its own log."
-        stepping.begin(execution, restored, started)
         execution.start()
         while execution.step():
             pass
@@ -66,6 +67,13 @@ def replay_attempt(
     counts = {"log_bytes": size, "buffers": comparison.compared, "snapshots": comparison.snapshots}
     sentence = f"Attempt {attempt} of {task}, executed again from its own log, is identical: "
     return f"{sentence}{_made(story, task, attempt, size, comparison.compared)}.", {**counts, **stepping.resolution}
+
+
+def _check(source: RecordingSource, story: Story, plan: Plan, attempt: int) -> None:
+    """What is there of the attempt, against everything else said of it."""
+    check_plan(source, plan)
+    for k in range(len(source.graph.task(plan.task).outputs)):
+        check_output(source, story, plan.task, attempt, k)
 
 
 def _made(story: Story, task: str, attempt: int, size: int, buffers: int) -> str:

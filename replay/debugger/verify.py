@@ -79,6 +79,18 @@ def operator_of(source: RecordingSource, task: TaskId, operators: Operators = ne
 
 def plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> Plan:
     """An attempt, from its own log: what it restored, took, and chose."""
+    plan = unchecked_plan_of_attempt(source, story, task, attempt)
+    check_plan(source, plan)
+    return plan
+
+
+def check_plan(source: RecordingSource, plan: Plan) -> None:
+    """Every determinant of its logs can be read."""
+    check_decodable(plan.logs, plan.where, len(source.graph.task(plan.task).inputs))
+
+
+def unchecked_plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> Plan:
+    """Without reading its logs from end to end, which takes seconds where they are long."""
     checkpoint = story.checkpoint_of(task, attempt)
     state = snapshot_of(source, task, checkpoint, attempt)
     if checkpoint and state is None:
@@ -96,7 +108,6 @@ def plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt
             attempt=attempt,
         )
     where = f"the log of attempt {attempt} of {task}"
-    check_decodable(logs, where, len(source.graph.task(task).inputs))
     return Plan(
         task,
         checkpoint,
