@@ -8,9 +8,10 @@ from ingest.lake.schema import Table, table
 
 _I64, _I32, _TEXT, _BOOL = pa.int64(), pa.int32(), pa.string(), pa.bool_()
 
-STEPS_VERSION = 3
+STEPS_VERSION = 4
 """Raised whenever a table changes. Steps of version 1 have no `taken`; a search that needs it says so.
-Those of version 2 have no `state_marks`: their state is added up from all changes."""
+Those of version 2 have no `state_marks`: their state is added up from all changes. Those of version 3 have no
+`open_orders`: whether the recording proves the order of two steps was not looked at."""
 
 STEPS = table(
     "steps",
@@ -56,7 +57,8 @@ BUFFERS = table(
 TAKEN = table(
     "taken", {"step": _I64, "task": _TEXT, "determinant": _TEXT, "value": _I64, "name": _TEXT}, counting="step"
 )
-STEP_TABLES: dict[str, Table] = {one.name: one for one in (STEPS, CAUSES, STATE_CHANGES, BUFFERS, TAKEN)}
+OPEN_ORDERS = table("open_orders", {"step": _I64, "before": _I64}, counting="step")
+STEP_TABLES: dict[str, Table] = {one.name: one for one in (STEPS, CAUSES, STATE_CHANGES, BUFFERS, TAKEN, OPEN_ORDERS)}
 
 EFFECTS = Table("effects", CAUSES.schema)
 """`causes` sorted by (cause, step): what followed from a step."""

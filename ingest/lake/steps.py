@@ -52,6 +52,7 @@ _FINAL: dict[Table, tuple[str, str]] = {
     STEP_TABLES["state_changes"]: ("state_changes", "SELECT * FROM {0}"),
     STEP_TABLES["buffers"]: ("buffers", "SELECT * FROM {0}"),
     STEP_TABLES["taken"]: ("taken", "SELECT * FROM {0}"),
+    STEP_TABLES["open_orders"]: ("open_orders", "SELECT * FROM {0}"),
     EFFECTS: ("causes", "SELECT * FROM {0} ORDER BY cause, step"),
     STATE_MARKS: (
         "state_changes",
@@ -111,6 +112,9 @@ class ParquetStepSink:
 
     def buffer(self, row: BufferRow) -> None:
         self._rows["buffers"].append(row)
+
+    def open_order(self, step: int, before: int) -> None:
+        self._rows["open_orders"].append((step, before))
 
     def flush(self) -> None:
         """What was written becomes readable, unless that was done a moment ago: the next step sees to it then."""

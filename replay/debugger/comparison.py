@@ -27,6 +27,14 @@ class _Ahead:
         self._frames = frames
         self._head: Placed | None = None
 
+    def peek(self, seq: int) -> Placed | None:
+        """The buffer of that number, left where it is."""
+        while self._head is None or self._head.frame.seq < seq:
+            self._head = next(self._frames, None)
+            if self._head is None:
+                return None
+        return self._head if self._head.frame.seq == seq else None
+
     def find(self, seq: int) -> Placed | None:
         while True:
             if self._head is None:
@@ -163,6 +171,11 @@ class Comparison:
         self._check_equal(k, cut, placed, self.own)
         self.beyond.buffers += 1
         return True, None
+
+    def own_cut_us(self, k: int, seq: int) -> int | None:
+        """When the attempt that is replayed cut a buffer; None where it did not."""
+        placed = self._before[k][self.own].peek(seq)
+        return None if placed is None else placed.frame.t_us
 
     def _check_equal(self, k: int, cut: Cut, placed: Placed, attempt: int) -> None:
         frame = placed.frame

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from replay.bundle.members import member_name
+from replay.debugger.cut_times import CutTimes
 from replay.debugger.diverging.adopting import AdoptingCursor
 from replay.debugger.inputs import ChannelTakes, Taken
 from replay.debugger.logs import Built, Logs, Reappended, built_buffers
@@ -59,6 +60,7 @@ class Execution:
         self._records = None if self.shape.inputs else self._partition()
         self._last: Taken | None = None
         self._senders: dict[int, int] = {}
+        self.cut_times = CutTimes()
         self.body = self._body(operator)
         self._adopting = self._adopt() if watcher.goes_on else None
 
@@ -176,8 +178,25 @@ class Execution:
         """When the attempt did what would be done next, as far as its receipts tell; those of others say nothing."""
         if self._last is not None and self.body.pending_elements:
             return self._last.receipt.taken_us if self._last.attempt == self.plan.take_from[0] else None
+        head = self.next_take()
+        return None if head is None else head.receipt.taken_us
+
+    def next_take(self) -> Taken | None:
+        """What the attempt itself took next, as its receipts tell."""
         heads = (head for one in self.inputs if (head := one.head()) is not None)
-        return min((head.receipt.taken_us for head in heads if head.attempt == self.plan.take_from[0]), default=None)
+        own = (head for head in heads if head.attempt == self.plan.take_from[0])
+        return min(own, key=lambda head: head.receipt.taken_us, default=None)
+
+    def next_cut(self) -> int | None:
+        """The output of which a buffer can be cut now."""
+        for k, pending in enumerate(self.pending):
+            if pending and self.body.writers[k].can_cut(pending[0].buffer_bytes):
+                return k
+        return None
+
+    def next_cut_us(self) -> int | None:
+        """When a source cut the buffer that comes next; None where nothing tells."""
+        return self.cut_times.earliest(self.pending, self.body.writers)[0]
 
     def step(self) -> bool:
         """Does the next thing; False where nothing is left to do."""
@@ -200,33 +219,36 @@ class Execution:
             self.body.choices.cursor = None
         if self.stopped:
             return False
-        if self._cut_what_is_there():
+        if self._cut_what_is_there(in_time=True):
             return True
         if self.done:
             return False
         if self.body.pending_elements or self._feed():
             self._guarded(self._process)
             return True
-        return self._take()
+        return self._cut_what_is_there(in_time=False) or self._take()
 
     def _process(self) -> None:
         self.body.process(1)
         self.watcher.records_done()
 
-    def _cut_what_is_there(self) -> bool:
-        progressed = False
-        for k, pending in enumerate(self.pending):
+    def _cut_what_is_there(self, *, in_time: bool) -> bool:
+        """One buffer; `in_time`: not before one on another output that the attempt cut sooner."""
+        turns = self.cut_times.turns(self.pending, self.body.writers) if in_time else range(len(self.pending))
+        for k, pending in enumerate(self.pending if turns else ()):
             writer = self.body.writers[k]
-            while pending and not self.stopped and writer.can_cut(pending[0].buffer_bytes):
+            if k in turns and pending and writer.can_cut(pending[0].buffer_bytes):
                 named = pending.popleft()
                 self.cuts[k] += 1
+                self.cut_times.forget()
                 self.watcher.cut(k, self.body.cut(k, named.buffer_bytes), named)
-                progressed = True
-            if pending and writer.head_is_closed and not self.stopped:
+                return True
+            if pending and writer.head_is_closed and not writer.can_cut(pending[0].buffer_bytes):
                 self._differs(self._wrong_size(k, pending[0], writer.available_bytes))
                 self._cut_all_there(k, pending.popleft())
-                progressed = True
-        return progressed
+                self.cut_times.forget()
+                return True
+        return False
 
     def _cut_all_there(self, k: int, named: Built) -> None:
         """After a buffer that can't be rebuilt: what there is of it leaves the stream, so that the next may fit."""
@@ -257,6 +279,8 @@ class Execution:
         if self._records is None:
             return False
         records = list(islice(self._records, _SOURCE_LINES))
+        if not records and self.next_cut() is not None:
+            return False
         if not records:
             return self._check_nothing_left("records of its source")
         self.body.feed_source(records)

@@ -17,6 +17,9 @@ from replay.debugger.sink_writes import SinkWrites
 from replay.debugger.stepping import Stepping
 from replay.debugger.steps import StepWriter
 from replay.debugger.story import Story
+from replay.debugger.together.ahead import Ahead
+from replay.debugger.together.exchange import Exchange
+from replay.debugger.turns import Turns
 from replay.debugger.verify import operator_of
 from replay.debugger.walk import Walk
 from replay.debugger.words import bytes_of, counted, no_logs
@@ -44,12 +47,15 @@ class Following:
     until: Until = "snapshot"
     bringers: Bringers = field(default_factory=Bringers)
     tells: bool = True
+    exchange: Exchange | None = None
     lacks: str = ""
     stopped_at: int | None = None
     execution: Execution = field(init=False)
     comparison: Comparison = field(init=False)
     stepping: Stepping = field(init=False)
     _recovered_buffers: list[int] = field(default_factory=list)
+    _begun: bool = False
+    _at_its_end: bool = False
     _used_up: bool = False
     _rebuilt: set[int] = field(default_factory=set)
 
@@ -71,11 +77,15 @@ class Following:
             recovered=plan.recovered,
             own_lineage=Lineage(source, task, (scene.attempt,)),
             requested=self.walk.requested,
+            exchange=self.exchange,
             on_epoch=self._on_epoch,
             on_append=self._tell_used_up,
             on_snapshot=self._on_snapshot,
         )
         self.execution = self._executed(plan)
+        if not shape.inputs:
+            self.execution.cut_times.cut_us = self.comparison.own_cut_us
+            self.execution.cut_times.main_first_us = self._main_first_us
 
     def _compared(self, plan: Plan) -> Comparison:
         source, scene = self.source, self.scene
@@ -140,34 +150,83 @@ class Following:
 
     # --- the way through it ---
 
-    def run(self, restored: str) -> None:
-        """To the end of what is followed; raises where something contradicts or is missing."""
+    def turns(self, restored: str) -> Turns[None]:
+        """To the end of what is followed, one thing a turn; raises where something contradicts or is missing."""
         execution = self.execution
         began = self.story.start_of(self.scene.task, self.scene.attempt)[1]
+        yield
+        self._begun = True
         self.stepping.begin(execution, restored, self.steps.caused_by("transition") if self.tells else began)
         self._tell_used_up()
         execution.start()
         self._tell_rebuilt()
+        exact = False
+        yield
         while True:
-            self._catch_up()
-            if not execution.step():
+            if self.event_is_due():
+                self._take_event(exact)
+                exact = True
+            elif execution.step():
+                self._tell_used_up()
+                self._tell_rebuilt()
+                exact = False
+            else:
                 break
-            self._tell_used_up()
-            self._tell_rebuilt()
+            yield
+        self._at_its_end = True
         while self.tells and (not self._used_up or self.walk.next_is_due(self.steps.t_us)):
+            yield
             if not self.walk.next_event():
                 break
         if self.tells:
             self.walk.check_all_seen()
         execution.check_complete(self.returned if execution.stopped else None)
 
-    def _catch_up(self) -> None:
-        """Recorded events come before what was done after them."""
-        following = self.execution.next_time_us() if self.tells else None
-        while following is not None and self.walk.next_us is not None and self.walk.next_us <= following:
-            if self.walk.next_is_running and not self._used_up:
-                return
-            self.walk.next_event()
+    def _take_event(self, exact: bool) -> None:
+        """A recorded event. What was executed before it bears no time of its own: it may have come after it."""
+        if not exact and self.steps.open_after is None:
+            self.steps.open_after = self.steps.latest
+        self.walk.next_event()
+        self.steps.open_after = None
+
+    def ahead(self) -> Ahead:
+        """What comes next."""
+        execution, now_us, event = self.execution, self.steps.t_us, self.walk.head
+        if not self._begun:
+            return Ahead(now_us)
+        if event is not None and (self._at_its_end or self.event_is_due()):
+            return Ahead(event["t_us"], True, event)
+        if self._at_its_end:
+            return Ahead(now_us)
+        if not execution.inputs:
+            cut_us = execution.next_cut_us()
+            return Ahead(now_us) if cut_us is None else Ahead(max(now_us, cut_us))
+        goes_on = execution.body.pending_elements or execution.next_cut() is not None or execution.done
+        head = None if goes_on else execution.next_take()
+        if head is None:
+            return Ahead(now_us)
+        taken = head.buffer.frame.seq, head.receipt.sender_attempt
+        buffer = execution.shape.inputs[head.i], taken[1], taken[0]
+        return Ahead(max(now_us, head.receipt.taken_us), True, buffer=buffer)
+
+    def _main_first_us(self) -> int | None:
+        """When the main thread had used up its log; None where it has."""
+        return self.walk.next_us if self.tells and not self._used_up and self.walk.next_is_running else None
+
+    def event_is_due(self) -> bool:
+        """Whether a recorded event comes next: before what was done after it."""
+        if not self.tells or self.walk.next_us is None:
+            return False
+        following = self.execution.next_time_us() if self.execution.inputs else self.execution.next_cut_us()
+        if following is None or self.walk.next_us > following:
+            return False
+        return (self._used_up or not self.walk.next_is_running) and not self._was_cut_before(self.walk.next_us)
+
+    def _was_cut_before(self, t_us: int) -> bool:
+        """Whether a buffer can be cut that the attempt cut before that time."""
+        k = self.execution.next_cut()
+        cut_us = None if k is None else self.comparison.own_cut_us(k, self.execution.body.writers[k].next_seq)
+        return cut_us is not None and cut_us < t_us
 
     def _tell_used_up(self) -> None:
         """As soon as the last returned determinant is appended again, be it in the midst of a record."""

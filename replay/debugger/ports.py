@@ -82,6 +82,9 @@ class StepSink(Protocol):
     def buffer(self, row: BufferRow) -> None:
         """A row of `buffers`."""
 
+    def open_order(self, step: int, before: int) -> None:
+        """A row of `open_orders`: the recording does not say that step `before` came before this one."""
+
     def flush(self) -> None:
         """What was written so far may be looked at."""
 
@@ -102,6 +105,9 @@ class NoSteps:
         """Dropped."""
 
     def buffer(self, row: BufferRow) -> None:
+        """Dropped."""
+
+    def open_order(self, step: int, before: int) -> None:
         """Dropped."""
 
     def flush(self) -> None:

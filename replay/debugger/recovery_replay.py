@@ -24,6 +24,9 @@ from replay.debugger.resend import write_resends
 from replay.debugger.scene import Scene, own_logs
 from replay.debugger.steps import StepWriter
 from replay.debugger.story import Story
+from replay.debugger.together.ahead import Ahead
+from replay.debugger.together.exchange import Exchange
+from replay.debugger.turns import Turns
 from replay.debugger.verify import culprit_upstream, verify_attempt
 from replay.debugger.walk import Walk
 from replay.debugger.words import bytes_of, counted, no_logs, writes_since_checkpoint
@@ -52,25 +55,42 @@ class RecoveryReplay:
     walk: Walk = field(init=False)
     until: Until = "snapshot"
     following: Following | None = None
+    answers: Answers | None = None
+    exchange: Exchange | None = None
+    _executes: bool = True
 
     def __post_init__(self) -> None:
-        answers = Answers(self.source, self.story)
-        self.walk = Walk(self.story, self.scene, self.source.graph, answers, self.steps, self._on_effect)
+        answers = self.answers or Answers(self.source, self.story)
+        graph = self.source.graph
+        self.walk = Walk(self.story, self.scene, graph, answers, self.steps, self._on_effect, self.exchange)
 
-    def run(self) -> tuple[Verdict, str]:
-        """The verdict and its sentence; raises where something contradicts or is missing."""
+    def ahead(self) -> Ahead:
+        """What comes next."""
+        head = self.walk.head
+        if self.following is not None and self._executes:
+            return self.following.ahead()
+        if head is None or (self.walk.started and self._executes):
+            return Ahead(self.steps.t_us)
+        return Ahead(head["t_us"], True, head)
+
+    def turns(self) -> Turns[tuple[Verdict, str]]:
+        """One thing a turn, then the verdict and its sentence; raises where something contradicts or is missing."""
         self._agreed(check_events, self.source, self.story)
         if self.story.was_rolled_back_to(self.scene.task, self.scene.attempt):
-            self.walk.take_restores()  # it runs from the beginning: there is no recovery to follow
-            return self._rolled_back()
+            yield
+            while self.walk.next_is_restore:  # it runs from the beginning: there is no recovery to follow
+                self.walk.next_event()
+                yield
+            return (yield from self._rolled_back())
+        yield
         while self.walk.started is None and self._next_event():
-            pass
+            yield
         if self.walk.started is None:
-            return self._never_replayed()
+            return (yield from self._never_replayed())
         self._check_touched()
         if not self.walk.started:
-            return self._free()
-        self._replay(self.walk.started)
+            return (yield from self._free())
+        yield from self._replay(self.walk.started)
         self._check_own_log(self.walk.started)
         self._verify_attempts()
         return self._identical(self.walk.started)
@@ -84,11 +104,11 @@ class RecoveryReplay:
 
     # --- no replay ---
 
-    def _never_replayed(self) -> tuple[Verdict, str]:
+    def _never_replayed(self) -> Turns[tuple[Verdict, str]]:
         scene, state = self.scene, self.walk.manager.state.name
         self._check_touched()
         rolled_back = self.story.was_rolled_back_to(scene.task, scene.attempt + 1)
-        after = self._after_rollback(scene.attempt + 1) if rolled_back else ""
+        after = (yield from self._after_rollback(scene.attempt + 1)) if rolled_back else ""
         if self.walk.given_up:
             return "free", (
                 f"The recovery of {scene.task} escalated and everything was rolled back, as {self.walk.escalated}: "
@@ -107,20 +127,21 @@ class RecoveryReplay:
             state=state,
         )
 
-    def _rolled_back(self) -> tuple[Verdict, str]:
+    def _rolled_back(self) -> Turns[tuple[Verdict, str]]:
         """The attempt began from a checkpoint with all others: nothing binds it, and its own log is followed."""
         self._check_touched()
         attempt = self.scene.attempt
-        return "free", f"{self._rollback_words(attempt)}{self._after_rollback(attempt)}"
+        after = yield from self._after_rollback(attempt)
+        return "free", f"{self._rollback_words(attempt)}{after}"
 
-    def _after_rollback(self, attempt: int) -> str:
+    def _after_rollback(self, attempt: int) -> Turns[str]:
         """The execution that took the recovery's place, which no recovery manager has a part in."""
         task = self.scene.task
         checkpoint = self.story.checkpoint_of(task, attempt)
         self.scene = replace(self.scene, attempt=attempt, checkpoint=checkpoint)
         self.steps.state = "Running"
         self.steps.t_us = max(self.steps.t_us, self.story.start_of(task, attempt)[0])
-        return self._go_on_freely(tells=False)
+        return (yield from self._go_on_freely(tells=False))
 
     def _rollback_words(self, attempt: int) -> str:
         task, protocol = self.scene.task, self.source.manifest.protocol
@@ -137,10 +158,10 @@ class RecoveryReplay:
             f"replayed, and attempt {attempt} is a new execution."
         )
 
-    def _go_on_freely(self, *, tells: bool) -> str:
+    def _go_on_freely(self, *, tells: bool) -> Turns[str]:
         """Where nothing was returned the whole attempt is a new execution: it is followed as far as it is recorded."""
         try:
-            self._follow({}, tells=tells)
+            yield from self._follow({}, tells=tells)
         except Missing as missing:
             self.detail["not_followed"] = missing.sentence
             return f" It can't be followed: {missing.sentence}"
@@ -154,7 +175,7 @@ class RecoveryReplay:
                 return f"; failure {number} is that of this very attempt"
         return ""
 
-    def _free(self) -> tuple[Verdict, str]:
+    def _free(self) -> Turns[tuple[Verdict, str]]:
         task, attempt = self.scene.task, self.scene.attempt
         if any(self.story.returned_to(task, attempt).values()):
             depth = self.source.manifest.protocol.sharing_depth
@@ -165,7 +186,7 @@ class RecoveryReplay:
                 asked="no determinants",
                 logged="determinants-received",
             )
-        said = self._go_on_freely(tells=True)
+        said = yield from self._go_on_freely(tells=True)
         self._verify_attempts()
         free = f"No determinants of {task} were returned{self._why_free()} Attempt {attempt} is a new execution."
         return "free", f"{free}{said}"
@@ -193,14 +214,14 @@ class RecoveryReplay:
 
     # --- the replay ---
 
-    def _replay(self, logs: Returned) -> None:
+    def _replay(self, logs: Returned) -> Turns[None]:
         source, scene = self.source, self.scene
         check_prefix_of_lineage(source, scene.task, scene.before, logs)
         returned = _by_thread(logs)
         check_decodable(returned, "what was returned", len(source.graph.task(scene.task).inputs))
         bringers = Bringers.of(self.walk.answers.holders_of(scene.task), logs, self.walk.started_us)
         try:
-            self._follow(returned, bringers)
+            yield from self._follow(returned, bringers)
         except Missing:
             self.walk_log(bringers)
             raise
@@ -216,7 +237,7 @@ class RecoveryReplay:
         walk_log(returned, shape, lineage, self.steps, bringers or Bringers())
         self._conclude_without_execution()
 
-    def _follow(self, returned: Logs, bringers: Bringers | None = None, *, tells: bool = True) -> None:
+    def _follow(self, returned: Logs, bringers: Bringers | None = None, *, tells: bool = True) -> Turns[None]:
         self.following = Following(
             self.source,
             self.story,
@@ -227,17 +248,25 @@ class RecoveryReplay:
             self.until,
             bringers or Bringers(),
             tells,
+            self.exchange,
         )
         if not returned and not self.following.goes_beyond:
             if tells:
-                self.walk.take_what_precedes_running()
+                yield from self._take_what_precedes_running()
                 self._conclude_without_execution()
             return
         try:
-            self.following.run(self._restored_words())
+            yield from self.following.turns(self._restored_words())
         except DivergenceFound as found:
             raise culprit_upstream(self.source, self.story, self.scene.task, found) from None
         self.detail |= self.following.stepping.resolution
+
+    def _take_what_precedes_running(self) -> Turns[None]:
+        self._executes = False
+        is_to_run = self.walk.is_to_run
+        while is_to_run and not self.walk.next_is_running:
+            yield
+            self.walk.next_event()
 
     def _conclude_without_execution(self) -> None:
         """The state machine goes its way; what a live task would have told it is taken as done."""
@@ -248,7 +277,7 @@ class RecoveryReplay:
 
     def _on_effect(self, effect: Effect, causes: tuple[str, ...]) -> None:
         if isinstance(effect, ReplayInFlight) and self.following is not None:
-            write_resends(self.source, self.scene, self.steps, self.following.comparison, effect, causes)
+            write_resends(self.source, self.scene, self.steps, self.following.comparison, effect, causes, self.exchange)
 
     def _restored_words(self) -> str:
         scene = self.scene
@@ -323,12 +352,25 @@ class RecoveryReplay:
 
     def _verify(self, task: TaskId, attempt: int) -> None:
         self._agreed(check_attempt, self.source, self.story, task, attempt)
+        found = self._verified(task, attempt)
+        if isinstance(found, DivergenceFound):
+            self.steps.findings.differs(found)
+        elif found is not None:
+            self._note(f"{task} attempt {attempt}: {found.sentence}")
+
+    def _verified(self, task: TaskId, attempt: int) -> DivergenceFound | Missing | None:
+        """Looked at once, however many recoveries are replayed together."""
+        known = {} if self.exchange is None else self.exchange.verified
+        if (task, attempt) not in known:
+            known[task, attempt] = self._executed_again(task, attempt)
+        return known[task, attempt]
+
+    def _executed_again(self, task: TaskId, attempt: int) -> DivergenceFound | Missing | None:
         try:
             verify_attempt(self.source, self.story, task, attempt, self.steps.look_up)
-        except DivergenceFound as found:
-            self.steps.findings.differs(found)
-        except Missing as missing:
-            self._note(f"{task} attempt {attempt}: {missing.sentence}")
+        except (DivergenceFound, Missing) as found:
+            return found
+        return None
 
     def _note(self, what: str) -> None:
         self.detail.setdefault("not_executed_again", []).append(what)

@@ -1,11 +1,13 @@
-"""Replays a recovery, or an attempt from its own log, from a recording: writes every step and gives a verdict."""
+"""Replays recoveries, or an attempt from its own log, from a recording: writes every step and gives a verdict."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+from replay.debugger.answers import Answers
 from replay.debugger.attempt_replay import replay_attempt
 from replay.debugger.diverging.findings import Findings, OnDivergence
 from replay.debugger.diverging.telling import sentence_of, told
@@ -14,9 +16,14 @@ from replay.debugger.lacking import first_lack
 from replay.debugger.outcome import DivergenceFound, Missing, Outcome
 from replay.debugger.ports import NoSteps, RecordingSource, StepSink
 from replay.debugger.recovery_replay import ROLLS_BACK, RecoveryReplay
-from replay.debugger.scene import Operators, Scene, choose
+from replay.debugger.scene import Operators, Scene, scenes_of
 from replay.debugger.steps import Progress, StepWriter
 from replay.debugger.story import Story
+from replay.debugger.together.ahead import Ahead
+from replay.debugger.together.conductor import Conductor
+from replay.debugger.together.exchange import Attempt, Exchange
+from replay.debugger.together.result import outcome_of
+from replay.debugger.turns import Turns, at_once
 from replay.debugger.verify import culprit_upstream
 from replay.errors import CorruptMember, printable
 from replay.jobs.registry import new_operator
@@ -40,6 +47,8 @@ def replay(
 ) -> Outcome:
     """The recovery of a failure (the first, where none is named), or with `attempt` that attempt from its own log.
 
+    Failures of one blow, and those whose recoveries ask one another, are replayed together, in one stream of steps;
+    with `task` that task's recovery alone. The verdict is the worst one then.
     `until` says how far a recovery's replay goes on beyond what was returned, along the new attempt's own choices.
     At a divergence it stops, or goes on with `on_divergence`: what the recording holds is taken for true.
     `operators` makes the operator of a vertex. What the recording contradicts is the verdict `diverged`; what it lacks
@@ -47,27 +56,103 @@ def replay(
     Raises `ReplayError` where what was asked for isn't in the recording, and `Cancelled`.
     """
     story = Story.read(source.events())
-    scene = choose(source, story, task=task, failure=failure, attempt=attempt)
-    scene = dataclasses.replace(scene, operators=operators)
-    steps = StepWriter(sink or NoSteps(), scene.task, progress, cancelled)
-    steps.findings = Findings(on_divergence, lambda found, number: _tell(source, story, scene, steps, found, number))
+    scenes = scenes_of(source, story, task=task, failure=failure, attempt=attempt)
+    sink = sink or NoSteps()
+    parts = []
+    for scene in scenes:
+        steps = StepWriter(sink, scene.task, progress, cancelled)
+        parts.append(_Part(source, story, dataclasses.replace(scene, operators=operators), steps, until, on_divergence))
     try:
-        if story.unreadable is not None:
-            raise DivergenceFound(f"The events can't be read to their end: {story.unreadable}", member="events.ndjson")
-        run = _run_attempt if scene.failure is None else _run_recovery
-        outcome = run(source, story, scene, steps, until)
-        return _gone_on(source, scene, steps) if steps.findings.all and outcome.verdict != "unknown" else outcome
-    except DivergenceFound as found:
-        steps.findings.add(found)
-    except CorruptMember as fault:
-        damage = DivergenceFound(f"A member is damaged: {fault}", member=fault.path, offset=fault.offset)
-        steps.findings.add(damage)
-    except Missing as missing:
-        steps.write("finish", missing.sentence, causes=_grounds(story, scene, steps, "transition"))
-        return _outcome("unknown", scene, steps, missing.sentence, missing.detail)
+        return at_once(parts[0].turns()) if len(parts) == 1 else _together(source, story, parts)
     finally:
-        steps.sink.flush()
-    return _diverged(scene, steps)
+        sink.flush()
+
+
+def _together(source: RecordingSource, story: Story, parts: list[_Part]) -> Outcome:
+    exchange = Exchange.between(story, [part.attempt for part in parts])
+    answers = Answers(source, story)
+    for part in parts:
+        part.exchange, part.answers = exchange, answers
+    conductor = Conductor(exchange, source.manifest.clock.kind == "virtual")
+    ended = list(conductor.conduct(parts))
+    lead = parts[0]
+    lead.steps.count = conductor.steps
+    outcome = outcome_of(lead.attempt, lead.scene.failure, [(outcome, steps) for _, outcome, steps in ended])
+    causes = tuple(f"step:{part.steps.latest}" for part in parts if part.steps.latest is not None)
+    lead.steps.write("finish", outcome.sentence, actor="coordinator", causes=causes)
+    return dataclasses.replace(outcome, steps=lead.steps.count)
+
+
+@dataclass(slots=True)
+class _Part:
+    """One attempt's replay, by itself or with others."""
+
+    source: RecordingSource
+    story: Story
+    scene: Scene
+    steps: StepWriter
+    until: Until
+    on_divergence: OnDivergence
+    exchange: Exchange | None = None
+    answers: Answers | None = None
+    recovery: RecoveryReplay | None = None
+
+    @property
+    def attempt(self) -> Attempt:
+        return self.scene.task, self.scene.attempt
+
+    def ahead(self) -> Ahead:
+        if self.recovery is not None:
+            return self.recovery.ahead()
+        return Ahead(self.story.failed_us(self.scene.failure))
+
+    def leaves(self) -> dict[str, str] | None:
+        following = None if self.recovery is None else self.recovery.following
+        return None if following is None else following.stepping.state
+
+    def turns(self) -> Turns[Outcome]:
+        """To its verdict, whatever it comes to."""
+        source, story, scene, steps = self.source, self.story, self.scene, self.steps
+        steps.findings = Findings(
+            self.on_divergence, lambda found, number: _tell(source, story, scene, steps, found, number)
+        )
+        try:
+            if story.unreadable is not None:
+                raise DivergenceFound(
+                    f"The events can't be read to their end: {story.unreadable}", member="events.ndjson"
+                )
+            if scene.failure is None:
+                outcome = _run_attempt(source, story, scene, steps)
+            else:
+                outcome = yield from self._run_recovery()
+            return _gone_on(source, scene, steps) if steps.findings.all and outcome.verdict != "unknown" else outcome
+        except DivergenceFound as found:
+            steps.findings.add(found)
+        except CorruptMember as fault:
+            damage = DivergenceFound(f"A member is damaged: {fault}", member=fault.path, offset=fault.offset)
+            steps.findings.add(damage)
+        except Missing as missing:
+            steps.write("finish", missing.sentence, causes=_grounds(story, scene, steps, "transition"))
+            return _outcome("unknown", scene, steps, missing.sentence, missing.detail)
+        return _diverged(scene, steps)
+
+    def _run_recovery(self) -> Turns[Outcome]:
+        source, story, scene, steps = self.source, self.story, self.scene, self.steps
+        steps.t_us = story.failed_us(scene.failure)
+        _known_protocol(source)
+        replayed = self.recovery = RecoveryReplay(
+            source, story, scene, steps, until=self.until, answers=self.answers, exchange=self.exchange
+        )
+        try:
+            verdict, sentence = yield from replayed.turns()
+        except DivergenceFound as found:
+            lack = first_lack(source)
+            if lack is None:
+                raise
+            replayed.walk_log()
+            raise lack.instead_of(found) from None
+        steps.write("finish", sentence, causes=_grounds(story, scene, steps, "transition"))
+        return _outcome(verdict, scene, steps, sentence, replayed.detail)
 
 
 def _known_protocol(source: RecordingSource) -> None:
@@ -81,23 +166,7 @@ def _known_protocol(source: RecordingSource) -> None:
         )
 
 
-def _run_recovery(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter, until: Until) -> Outcome:
-    steps.t_us = story.failed_us(scene.failure)
-    _known_protocol(source)
-    replayed = RecoveryReplay(source, story, scene, steps, until=until)
-    try:
-        verdict, sentence = replayed.run()
-    except DivergenceFound as found:
-        lack = first_lack(source)
-        if lack is None:
-            raise
-        replayed.walk_log()
-        raise lack.instead_of(found) from None
-    steps.write("finish", sentence, causes=_grounds(story, scene, steps, "transition"))
-    return _outcome(verdict, scene, steps, sentence, replayed.detail)
-
-
-def _run_attempt(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter, _: Until) -> Outcome:
+def _run_attempt(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> Outcome:
     try:
         sentence, detail = replay_attempt(source, story, scene, steps)
     except DivergenceFound as found:
@@ -113,8 +182,8 @@ def _grounds(story: Story, scene: Scene, steps: StepWriter, *kinds: str) -> tupl
     """The last steps of these kinds; where there is none, the last step, or the event that the replay began from."""
     if before := steps.caused_by(*kinds):
         return before
-    if steps.count:
-        return (f"step:{steps.count - 1}",)
+    if steps.latest is not None:
+        return (f"step:{steps.latest}",)
     if scene.failure is None:
         return story.start_of(scene.task, scene.attempt)[1]
     number = story.failure(scene.failure).get("n")

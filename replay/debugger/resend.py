@@ -7,6 +7,7 @@ from replay.debugger.members import placed_buffers
 from replay.debugger.ports import BufferRow, RecordingSource
 from replay.debugger.scene import Scene
 from replay.debugger.steps import StepWriter
+from replay.debugger.together.exchange import Exchange
 from replay.debugger.words import bytes_of
 from replay.model import thread_of_output
 from replay.recovery import ReplayInFlight
@@ -19,6 +20,7 @@ def write_resends(
     comparison: Comparison,
     effect: ReplayInFlight,
     causes: tuple[str, ...],
+    exchange: Exchange | None = None,
 ) -> None:
     """One step per rebuilt buffer of the in-flight log from the asked epoch on, but for the first `skip` of them."""
     channel = source.graph.channel(effect.channel)
@@ -40,6 +42,8 @@ def write_resends(
             buffer=frame.seq,
             size=len(frame.payload),
         )
+        if exchange is not None:
+            exchange.was_sent(channel.id, scene.attempt, frame.seq, step)
         received = comparison.was_received(channel.k, frame.seq)
         row = BufferRow(step, scene.task, channel.id, frame.seq, len(frame.payload), received, True)
         steps.sink.buffer(row)

@@ -9,6 +9,7 @@ from typing import Any
 from replay.causality.life import life_of
 from replay.debugger.ports import RecordingSource
 from replay.debugger.story import Story
+from replay.debugger.together.connected import recovered_together
 from replay.errors import ReplayError, printable
 from replay.jobs.registry import new_operator
 from replay.model import MAIN, TaskId, Thread, Vertex
@@ -35,10 +36,28 @@ class Scene:
     operators: Operators = new_operator
 
 
+def scenes_of(
+    source: RecordingSource, story: Story, *, task: str | None, failure: int | None, attempt: int | None
+) -> list[Scene]:
+    """From what was asked for; the first failure where nothing was. The scene of that failure comes first.
+
+    Without a task those that are recovered from together with it follow, and of a task that failed on the way only
+    the attempts that came to something.
+    """
+    chosen = choose(source, story, task=task, failure=failure, attempt=attempt)
+    if task is not None or chosen.failure is None:
+        return [chosen]
+    found = {(chosen.task, chosen.attempt): chosen}
+    for number in recovered_together(story, source.graph, chosen.failure):
+        scene = choose(source, story, task=None, failure=number, attempt=None)
+        found.setdefault((scene.task, scene.attempt), scene)
+    return list(found.values())
+
+
 def choose(
     source: RecordingSource, story: Story, *, task: str | None, failure: int | None, attempt: int | None
 ) -> Scene:
-    """From what was asked for; the first failure where nothing was."""
+    """Of one task; the first failure where nothing was asked for."""
     if task is not None and task not in source.graph:
         raise ReplayError(
             f"the recording has no task {printable(task)}", remedy="Its tasks are those that job.json lists"

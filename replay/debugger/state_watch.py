@@ -48,6 +48,11 @@ class StateWatch:
         self._operator = operator
         self._begun = False
 
+    @property
+    def state(self) -> dict[str, str]:
+        """As the changes that it told of add up to it."""
+        return {key: value for part in self._flat.values() for key, value in part.items()}
+
     def look(self, of_task: Mapping[str, str], *, always: bool = False) -> list[Change]:
         """What changed since; `of_task` is what there is to watch besides, as flat keys."""
         self._ready_bytes = min(self._most_bytes, self._ready_bytes + _BYTES_A_LOOK)

@@ -17,6 +17,7 @@ from replay.debugger.ports import BufferRow
 from replay.debugger.state_keys import flat
 from replay.debugger.state_watch import StateWatch
 from replay.debugger.steps import StepWriter
+from replay.debugger.together.exchange import Exchange
 from replay.debugger.words import bytes_of, counted, said
 from replay.log.codec import encode
 from replay.log.determinants import BufferBuilt, Determinant, Order, TimerTrigger, is_async
@@ -51,9 +52,11 @@ class Stepping:
     on_epoch: Callable[[int], None] = lambda epoch: None
     on_append: Callable[[], None] = lambda: None
     on_snapshot: Callable[[int], None] = lambda checkpoint: None
+    exchange: Exchange | None = None
     execution: Execution | None = None
     free: bool = False
     _watch: StateWatch | None = None
+    _left: dict[str, str] = field(default_factory=dict)
     _numbers: dict[tuple[str, int], int] = field(default_factory=dict)
     _order_written: bool = False
     _ordered_at: tuple[int, int] = (0, 0)
@@ -83,6 +86,8 @@ class Stepping:
         self.execution = execution
         execution.body.observer = self
         execution.body.choices.observer = self
+        if self.exchange is not None:
+            self._left = dict(self.exchange.states.get(self.shape.id, {}))
         self._stand()
         self._watch = StateWatch(execution.body.operator)
         self._by = self.steps.write("restore", restored, causes=causes)
@@ -100,6 +105,11 @@ class Stepping:
         if self.execution is not None:
             self.steps.epoch = self.execution.body.epoch
             self.steps.record_count = self.execution.body.record_count
+
+    @property
+    def state(self) -> dict[str, str]:
+        """The operator's state as the changes so far add up to it."""
+        return {} if self._watch is None else self._watch.state
 
     @property
     def resolution(self) -> dict[str, str]:
@@ -141,6 +151,8 @@ class Stepping:
             log = self._whose(MAIN, *self._ordered_at)
             says = f"{log} says the next buffer came from channel {i} ({upstream}): buffer {seq}, {what}{event}."
             causes = (f"step:{order}",)
+        if self.exchange is not None:
+            causes += self.exchange.taken(channel, taken.receipt.sender_attempt, seq)
         self.steps.write(
             "take-buffer",
             f"{says} {self.comparison.first_execution_took(taken)}".rstrip(),
@@ -236,7 +248,11 @@ class Stepping:
         if self.execution.body.watermark_ms is not None:
             of_task["watermark_ms"] = str(self.execution.body.watermark_ms)
         for key, before, after in self._watch.look(of_task, always=always):
-            self.steps.changed(step, key, before, after)
+            if (left := self._left.pop(key, before)) != after:
+                self.steps.changed(step, key, left, after)
+        while self._left:  # an earlier attempt of the task stands in the same steps
+            key, left = self._left.popitem()
+            self.steps.changed(step, key, left, None)
 
     # --- determinants ---
 
@@ -364,6 +380,8 @@ class Stepping:
     def cut(self, k: int, cut: Cut, named: Built | None) -> None:
         """A buffer was cut at exactly the size that the output's log names."""
         self._stand()
+        if not self.shape.inputs:  # a source has no receipts that would tell the time
+            self.steps.t_us = max(self.steps.t_us, self.comparison.own_cut_us(k, cut.seq) or 0)
         thread = thread_of_output(k)
         channel = self.shape.outputs[k].channel
         beyond = named is not None and self._is_beyond(thread, named.epoch, named.offset)
@@ -432,6 +450,8 @@ class Stepping:
             size=len(cut.payload),
         )
         self.steps.sink.buffer(BufferRow(step, self.shape.id, channel, cut.seq, len(cut.payload), received, matches))
+        if self.exchange is not None and not held:
+            self.exchange.was_sent(channel, self.comparison.own, cut.seq, step)
 
     # --- epochs ---
 

@@ -23,7 +23,10 @@ _new_row = tuple.__new__
 
 @dataclass(slots=True)
 class StepWriter:
-    """`state`, `epoch`, `record_count` and `t_us` are the task's, kept by whoever drives the replay."""
+    """`state`, `epoch`, `record_count` and `t_us` are the task's, kept by whoever drives the replay.
+
+    `open_after`: a step of which the recording does not say that it came before the one that is written next.
+    """
 
     sink: StepSink
     task: str
@@ -34,6 +37,7 @@ class StepWriter:
     record_count: int = 0
     t_us: int = 0
     count: int = 0
+    open_after: int | None = None
     last: dict[str, int] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
     findings: Findings = field(default_factory=Findings)
@@ -63,11 +67,19 @@ class StepWriter:
         sink.step(row)
         for cause in causes:
             sink.cause(step, cause)
+        if self.open_after is not None:
+            sink.open_order(step, self.open_after)
+            self.open_after = None
         if step in _FLUSHES:
             sink.flush()
         if step % _LOOK_UP_EVERY == 0:
             self.look_up()
         return step
+
+    @property
+    def latest(self) -> int | None:
+        """The last step of this task."""
+        return max(self.last.values(), default=None)
 
     def changed(self, step: int, key: str, before: str | None, after: str | None) -> None:
         """A key of the task's state changed at that step."""

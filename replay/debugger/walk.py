@@ -13,6 +13,7 @@ from replay.debugger.outcome import DivergenceFound
 from replay.debugger.scene import Scene
 from replay.debugger.steps import StepWriter
 from replay.debugger.story import Event, Story, extents_of
+from replay.debugger.together.exchange import Exchange
 from replay.debugger.walk_words import effect_words, event_words, merge_words, transition_words
 from replay.errors import CorruptRecording, UnexpectedEvent
 from replay.model import ChannelId, Graph, TaskId
@@ -49,8 +50,8 @@ _RECORDED_EFFECTS = ("replay-requested", "determinants-requested", "determinants
 class Walk:
     """The state machine's part of a replay. `on_effect` is told what the runtime would have to do.
 
-    By channel, the steps at which it `asked` for determinants and was `answered`, and at which buffers were
-    `requested` on an input and `wanted` on an output.
+    By failed task and channel, the steps at which it `asked` for determinants and was `answered`; by channel those at
+    which buffers were `requested` on an input and `wanted` on an output.
     """
 
     story: Story
@@ -59,23 +60,25 @@ class Walk:
     answers: Answers
     steps: StepWriter
     on_effect: Callable[[Effect, tuple[str, ...]], None]
+    exchange: Exchange | None = None
     manager: RecoveryManager = field(init=False)
     started: Logs | None = None
     started_us: int = 0
     event_us: int = 0
     escalated: str | None = None
-    answered: dict[ChannelId, int] = field(default_factory=dict)
-    asked: dict[ChannelId, int] = field(default_factory=dict)
+    answered: dict[tuple[str, ChannelId], int] = field(default_factory=dict)
+    asked: dict[tuple[str, ChannelId], int] = field(default_factory=dict)
     requested: dict[ChannelId, int] = field(default_factory=dict)
     wanted: dict[ChannelId, int] = field(default_factory=dict)
     received: dict[ChannelId, Event] = field(default_factory=dict)
     _events: deque[Event] = field(default_factory=deque)
     _observed: deque[tuple[str, str]] = field(default_factory=deque)
-    _expected: deque[tuple[str, dict[str, Any]]] = field(default_factory=deque)
+    _expected: deque[tuple[str, dict[str, Any], int]] = field(default_factory=deque)
     _current: Event = field(default_factory=dict)
     _records_effects: bool = False
     _records_states: bool = False
     _causes: tuple[str, ...] = ()
+    _told_at: int | None = None
 
     def __post_init__(self) -> None:
         task = self.scene.task
@@ -96,6 +99,11 @@ class Walk:
         return self.escalated is not None and self.graph.manifest.protocol.on_lost == "rollback"
 
     @property
+    def head(self) -> Event | None:
+        """The next recorded event."""
+        return self._events[0] if self._events else None
+
+    @property
     def next_us(self) -> int | None:
         """When the next recorded event happened; None where there is none left."""
         return int(self._events[0]["t_us"]) if self._events else None
@@ -105,18 +113,23 @@ class Walk:
         """Whether the next recorded event is that of entering Running."""
         return bool(self._events) and self._events[0].get("to") == "Running"
 
+    @property
+    def is_to_run(self) -> bool:
+        """Whether it is recorded that it enters Running, and was not told so far."""
+        return any(event.get("to") == "Running" for event in self._events)
+
     def next_is_due(self, t_us: int) -> bool:
         """Whether the next recorded event happened up to that time."""
         return self.next_us is not None and self.next_us <= t_us
 
-    def take_restores(self) -> None:
-        """Takes the recorded events up to the end of the first restores."""
-        while self._events and self._events[0].get("type") in ("restore-started", "state-restored"):
-            self.next_event()
+    @property
+    def next_is_restore(self) -> bool:
+        """Whether the next recorded event tells of how it got its state."""
+        return bool(self._events) and self._events[0].get("type") in ("restore-started", "state-restored")
 
     def take_what_precedes_running(self) -> None:
         """Takes the recorded events before that of entering Running, where there is such a one."""
-        if any(event.get("to") == "Running" for event in self._events):
+        if self.is_to_run:
             while not self.next_is_running and self.next_event():
                 pass
 
@@ -137,7 +150,8 @@ class Walk:
         else:
             told = self._read(kind, event)
             if told is not None:
-                self._causes = (f"event:{event['n']}",)
+                from_others = () if self.exchange is None else self.exchange.caused(event)
+                self._causes = (f"event:{event['n']}", *from_others)
                 self._write_event(event, told)
                 self.handle(told, self._causes)
         return True
@@ -145,6 +159,8 @@ class Walk:
     def handle(self, event: ManagerEvent, causes: tuple[str, ...] = ()) -> None:
         """Tells the manager, and does what it asks for."""
         self._causes = causes
+        if not isinstance(event, DeterminantsRequested | DeterminantsReturned | ChannelReconnected):
+            self._told_at = None
         try:
             effects = self.manager.handle(event)
         except UnexpectedEvent as fault:
@@ -176,7 +192,7 @@ class Walk:
                 )
                 self.steps.findings.differs(found)
         later = [(str(event.get("type")), event) for event in self._events]
-        for kind, fields in self._expected:
+        for kind, fields, _ in self._expected:
             if not any(one == kind and _fields_of(event) == fields for one, event in later):
                 found = DivergenceFound(
                     f"The recovery manager asks for {kind} {fields}, but the recording has no such event at "
@@ -252,25 +268,28 @@ class Walk:
 
     def _recorded_effect(self, kind: str, event: Event) -> None:
         fields = _fields_of(event)
-        if self._expected and (self._expected[0] == (kind, fields) or self._is_tie(kind, fields)):
-            self._expected.popleft()
+        if self._expected and (self._expected[0][:2] == (kind, fields) or self._is_tie(kind, fields)):
+            *_, step = self._expected.popleft()
+            if self.exchange is not None:
+                self.exchange.told(event, step)
             return
+        asked = str(self._expected[0][:2]) if self._expected else "nothing"
         found = DivergenceFound(
             f"Event {event['n']} records {kind} {fields} at {self.scene.task}, but the recovery manager asks for "
-            f"{self._expected[0] if self._expected else 'nothing'} there.",
+            f"{asked} there.",
             member="events.ndjson",
             event=event["n"],
-            asked=str(self._expected[0]) if self._expected else "nothing",
+            asked=asked,
             logged=f"{kind} {fields}",
         )
         self.steps.findings.differs(found)
-        if any(one == kind for one, _ in self._expected):
+        if any(one == kind for one, *_ in self._expected):
             while self._expected.popleft()[0] != kind:  # what stands there in its place was the one that was meant
                 pass
 
     def _is_tie(self, kind: str, fields: dict[str, Any]) -> bool:
         """A delta of the very microsecond of an answer may have come before or after it."""
-        expected_kind, expected = self._expected[0]
+        expected_kind, expected, _ = self._expected[0]
         if kind != "determinants-returned" or kind != expected_kind:
             return False
         if any(fields[key] != expected[key] for key in ("of", "channel")):
@@ -317,48 +336,59 @@ class Walk:
         kind, text, actor = event_words(event, told, self.scene)
         causes = list(self._causes)
         channel = getattr(told, "channel", None)
-        if kind == "answer" and channel in self.asked:
-            causes.append(f"step:{self.asked[channel]}")
+        asked = self.asked.get((str(event.get("of")), ChannelId(str(channel)))) if kind == "answer" else None
+        if asked is not None:
+            causes.append(f"step:{asked}")
         size = sum(upto for *_, upto in extents_of(event)) if kind == "answer" else None
         step = self.steps.write(kind, text, actor=actor, causes=causes, channel=channel, size=size)
-        if kind == "answer" and event.get("of") == self.scene.task:
-            self.answered[ChannelId(str(channel))] = step
+        self._told_at = step
+        if kind == "answer":
+            self.answered[str(event.get("of")), ChannelId(str(channel))] = step
         elif isinstance(told, ReplayRequested):
             self.wanted[told.channel] = step
 
     def _write_merge(self, logs: Logs) -> tuple[str, ...]:
         """The step, as a cause of what follows from the answers together; none where nobody was asked."""
-        if not self.answered:
+        answers = self._answers_of(self.scene.task)
+        if not answers:
             return ()
         step = self.steps.write(
             "merge",
             merge_words(logs, list(self.received.values()), self.scene),
-            causes=tuple(f"step:{step}" for step in self.answered.values()),
+            causes=answers,
             size=sum(len(copy.data) for copy in logs),
         )
         return (f"step:{step}",)
+
+    def _answers_of(self, of: str) -> tuple[str, ...]:
+        return tuple(f"step:{step}" for (task, _), step in self.answered.items() if task == of)
+
+    def _because_told(self) -> tuple[str, ...]:
+        """What others ask for has nothing to do with the state it is in."""
+        return self._causes if self._told_at is None else (f"step:{self._told_at}",)
 
     def _perform(self, effect: Effect) -> None:
         causes = self.steps.caused_by("transition") or self._causes
         match effect:
             case RequestReplay(channel, epoch, skip):
-                self._expect("replay-requested", channel=channel, epoch=epoch, skip=skip)
-                self.requested[channel] = self.steps.write(
-                    "request", effect_words(effect, self.scene), causes=causes, channel=channel
-                )
-            case RequestDeterminants(channel, of, epoch):
-                self._expect("determinants-requested", of=of, channel=channel, epoch=epoch)
                 step = self.steps.write("request", effect_words(effect, self.scene), causes=causes, channel=channel)
-                if of == self.scene.task:
-                    self.asked[channel] = step
+                self.requested[channel] = step
+                self._expect("replay-requested", step, channel=channel, epoch=epoch, skip=skip)
+            case RequestDeterminants(channel, of, epoch):
+                causes = causes if of == self.scene.task else self._because_told()
+                step = self.steps.write("request", effect_words(effect, self.scene), causes=causes, channel=channel)
+                self._expect("determinants-requested", step, of=of, channel=channel, epoch=epoch)
+                self.asked[of, channel] = step
             case AnswerDeterminants(channel, of, result, logs):
                 extents = [list(extent) for extent in logs.extents()]
-                self._expect("determinants-returned", of=of, channel=channel, result=result, logs=extents)
-                self.steps.write("answer", effect_words(effect, self.scene), causes=self._causes, channel=channel)
+                words = effect_words(effect, self.scene)
+                causes = tuple(dict.fromkeys((*self._because_told(), *self._answers_of(of))))
+                step = self.steps.write("answer", words, causes=causes, channel=channel)
+                self._expect("determinants-returned", step, of=of, channel=channel, result=result, logs=extents)
             case Escalate(why):
-                self._expect("escalated")
                 self.escalated = why
-                self.steps.write("transition", effect_words(effect, self.scene), causes=self._causes)
+                step = self.steps.write("transition", effect_words(effect, self.scene), causes=self._causes)
+                self._expect("escalated", step)
             case StartReplaying(logs):
                 self.started = logs
                 self.started_us = self.steps.t_us
@@ -371,9 +401,9 @@ class Walk:
             case _:
                 self.steps.write("request", effect_words(effect, self.scene), causes=self._causes)
 
-    def _expect(self, kind: str, **fields: Any) -> None:
+    def _expect(self, kind: str, step: int, **fields: Any) -> None:
         if self._records_effects:
-            self._expected.append((kind, fields))
+            self._expected.append((kind, fields, step))
 
     def _holdings(self, of: TaskId, epoch: int) -> Logs:
         return self.answers.held_by(self.scene.task, self.scene.attempt, of, epoch, self.event_us)

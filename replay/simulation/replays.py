@@ -110,7 +110,8 @@ class _Check:
     def recovery(self, failure: int) -> None:
         """One failure, followed to the end of the attempt that came after it."""
         kept = _Kept()
-        outcome = replay(self.bundle, failure=failure, until="end", sink=kept)
+        task = str(self.story.failure(failure).get("task"))
+        outcome = replay(self.bundle, task=task, failure=failure, until="end", sink=kept)
         self.verdicts[outcome.verdict] += 1
         where = f"failure {failure} ({outcome.task}, attempt {outcome.attempt}): {outcome.sentence}"
         expected = self._expected(outcome)

@@ -139,7 +139,7 @@ def test_the_ledger_of_buffers_up_to_a_step(replay: tuple[Written, StepReader]):
 
 def test_what_was_taken_from_the_log(replay: tuple[Written, StepReader]):
     written, reader = replay
-    assert reader.version == 3
+    assert reader.version == 4
     assert reader.rows("SELECT * FROM taken ORDER BY step") == written.taken
 
 

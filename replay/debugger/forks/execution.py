@@ -291,18 +291,20 @@ class ForkExecution(Execution):
 
     # --- outputs ---
 
-    def _cut_what_is_there(self) -> bool:
-        progressed = False
-        for k in range(len(self.pending)):
-            while not self.stopped and (size := self._next_size(k)):
+    def _cut_what_is_there(self, *, in_time: bool) -> bool:
+        outputs = range(len(self.pending))
+        in_time = in_time and not self._departed
+        for k in self.cut_times.turns(self.pending, self.body.writers) if in_time else outputs:
+            if size := self._next_size(k):
                 pending = self.pending[k]
                 named = pending[0] if pending and pending[0].buffer_bytes == size else None
                 if named is not None:
                     pending.popleft()
                 self.cuts[k] += 1
+                self.cut_times.forget()
                 self.watcher.cut(k, self.body.cut(k, size), named)
-                progressed = True
-        return progressed
+                return True
+        return False
 
     def _next_size(self, k: int) -> int:
         """As the log names it, where that can be; else all that is closed."""

@@ -27,12 +27,13 @@ from replay.debugger.lineage import Lineage
 from replay.debugger.members import placed_buffers
 from replay.debugger.outcome import DivergenceFound, Missing, Outcome
 from replay.debugger.ports import NoSteps, RecordingSource, StepSink
-from replay.debugger.scene import Scene, choose
+from replay.debugger.scene import Scene, scenes_of
 from replay.debugger.sides.trace import Difference, Lockstep, Trace
 from replay.debugger.sides.tracing import TracingSink
 from replay.debugger.stepping import Stepping
 from replay.debugger.steps import Progress, StepWriter
 from replay.debugger.story import Story
+from replay.debugger.turns import at_once
 from replay.debugger.verify import operator_of, plan_of_attempt
 from replay.errors import CorruptMember, WrongSetting
 from replay.model import MAIN, ChannelId, thread_of_output
@@ -75,7 +76,12 @@ def fork(
     change does not apply there.
     """
     story = Story.read(source.events())
-    scene = choose(source, story, task=task, failure=failure, attempt=attempt)
+    scene, *others = scenes_of(source, story, task=task, failure=failure, attempt=attempt)
+    if others:
+        raise WrongSetting(
+            f"failure {scene.failure} is replayed together with others, and a fork is of one task",
+            remedy="Name the task, and the step as it is numbered in that task's own replay",
+        )
     of = Of(task, failure, attempt, until)
     with Trace() as trace:
         finder = PlaceFinder(NoSteps(), step)
@@ -158,7 +164,7 @@ class _Run:
             making=making,
             altered=self.altered,
         )
-        _, self.said = replayed.run()
+        _, self.said = at_once(replayed.turns())
 
 
 # --- what a change needs ---

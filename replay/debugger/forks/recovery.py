@@ -16,6 +16,7 @@ from replay.debugger.logs import Logs
 from replay.debugger.outcome import Verdict
 from replay.debugger.recovery_replay import RecoveryReplay
 from replay.debugger.story import Event
+from replay.debugger.turns import Turns
 from replay.debugger.verify import operator_of
 from replay.debugger.walk import Walk
 from replay.model import ChannelId
@@ -146,8 +147,8 @@ class ForkRecovery(RecoveryReplay):
         if self.making is not None and self.making.change is not None:
             self.walk.loosen()
 
-    def _free(self) -> tuple[Verdict, str]:
-        self._follow({})
+    def _free(self) -> Turns[tuple[Verdict, str]]:
+        yield from self._follow({})
         return "free", ""
 
     def _check_touched(self) -> None:
@@ -159,7 +160,7 @@ class ForkRecovery(RecoveryReplay):
     def _check_own_log(self, logs: Returned) -> None:
         """The parent did."""
 
-    def _follow(self, returned: Logs, bringers: Bringers | None = None, *, tells: bool = True) -> None:
+    def _follow(self, returned: Logs, bringers: Bringers | None = None, *, tells: bool = True) -> Turns[None]:
         self.following = following = ForkFollowing(
             self.source,
             self.story,
@@ -177,13 +178,13 @@ class ForkRecovery(RecoveryReplay):
                 self.walk.take_what_precedes_running()
                 self._conclude_without_execution()
             return
-        following.run(self._restored_words())
+        yield from following.turns(self._restored_words())
         self.detail |= following.stepping.resolution
 
     def _identical(self, logs: Returned) -> tuple[Verdict, str]:
         return "identical", ""
 
-    def _never_replayed(self) -> tuple[Verdict, str]:
+    def _never_replayed(self) -> Turns[tuple[Verdict, str]]:
         if self.walk.escalated is not None and self.making is not None and self.making.change is not None:
             scene = self.scene
             what = f"checkpoint {scene.checkpoint}" if scene.checkpoint else "the beginning"
@@ -191,4 +192,4 @@ class ForkRecovery(RecoveryReplay):
                 f"The recovery of {scene.task} escalates here, as {self.walk.escalated}: everything would be rolled "
                 f"back to {what} or before, and go on as a new execution, of which this recording tells nothing"
             )
-        return RecoveryReplay._never_replayed(self)
+        return (yield from RecoveryReplay._never_replayed(self))

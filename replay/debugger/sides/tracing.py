@@ -243,6 +243,10 @@ class TracingSink:
         """A row of `buffers`."""
         self.inner.buffer(row)
 
+    def open_order(self, step: int, before: int) -> None:
+        """A row of `open_orders`."""
+        self.inner.open_order(step, before)
+
     def flush(self) -> None:
         """Handed on."""
         self.inner.flush()

@@ -1,4 +1,4 @@
-"""Recordings with one failure, in memory, as `record` makes them."""
+"""Recordings with few failures, in memory, as `record` makes them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from replay.runtime.recorder import MemoryMembers as EngineMembers
 from tests.replay.debugger.worlds import MemoryMembers
 
 
-@lru_cache(maxsize=8)
 def one_failure(*, task: str = "map-1.0", at_ms: int = 115, **options: Any) -> MemoryMembers:
     """A small pass-through job in which a task fails once."""
+    return failing(f"{task}@{at_ms}", **options)
+
+
+@lru_cache(maxsize=8)
+def failing(*kills: str, **options: Any) -> MemoryMembers:
+    """A small pass-through job with these failures."""
     small = {"events": 400, "rate_per_s": 4000.0, "depth": 4, "checkpoint_interval_ms": 60, "buffer_bytes": 512}
     chosen = {"seed": 7, **small, **options}
-    run = run_of(RecordOptions(kills=(f"{task}@{at_ms}",), **chosen), PROTOCOLS)
+    run = run_of(RecordOptions(kills=kills, **chosen), PROTOCOLS)
     members = EngineMembers()
     Engine(run, members).run()
     files = {name: bytes(data) for name, data in members.members.items()}

@@ -13,7 +13,7 @@ from replay.debugger.story import Story
 from replay.jobs.options import RecordOptions
 from replay.simulation.replays import recorded, replays_of
 from tests.replay.debugger.recordings import one_failure
-from tests.replay.debugger.worlds import Kept, bundle_of
+from tests.replay.debugger.worlds import Kept, alone, bundle_of
 
 
 def replayed(until: Until, **options: object) -> tuple[Kept, dict[str, object], str]:
@@ -73,7 +73,7 @@ def test_after_a_rollback_the_new_execution_is_followed_too() -> None:
     story = Story.read(bundle.events())
     assert story.rollbacks, options.command()
     for failure, verdict in ((0, "free"), (1, "identical")):
-        outcome = replay(bundle, failure=failure, until="end", sink=(kept := Kept()))
+        outcome = alone(bundle, failure, until="end", sink=(kept := Kept()))
         assert outcome.verdict == verdict, outcome.sentence
         if verdict == "identical":
             assert "ended before it had appended again all that was returned" in outcome.sentence, outcome.sentence
@@ -139,7 +139,7 @@ def test_past_lost_choices_a_recovery_is_followed_as_far_as_determinants_went_an
     story = Story.read(bundle.events())
     verdicts = set()
     for failure in story.failures:
-        outcome = replay(bundle, failure=failure, until=until)
+        outcome = alone(bundle, failure, until=until)
         returned = any(story.returned_to(outcome.task, outcome.attempt or 0).values())
         assert outcome.verdict == ("identical" if returned else "free"), outcome.sentence
         assert until == "running" or "new execution" in outcome.sentence

@@ -16,7 +16,7 @@ from replay.debugger.replay import replay
 from replay.debugger.story import Story
 from replay.log.deltas import decode_extents
 from tests.replay.debugger.recordings import one_failure
-from tests.replay.debugger.worlds import Kept, bundle_of, world_of
+from tests.replay.debugger.worlds import Kept, alone, bundle_of, world_of
 
 DETERMINANT = re.compile(r"det:([\w.-]+)/(\d+)/(main|out-\d+)/(\d+)#(\d+)")
 DELTA = re.compile(r"delta:([\w.>-]+)#(\d+)/([\w.-]+)/(main|out-\d+)")
@@ -91,7 +91,7 @@ def test_every_step_of_a_random_world_leads_back_to_the_recording() -> None:
         bundle = bundle_of(members)
         for failure in sorted(Story.read(bundle.events()).failures)[:3]:
             kept = Kept()
-            replay(bundle, failure=failure, sink=kept)
+            alone(bundle, failure, sink=kept)
             kinds += check_causes(bundle, kept, f"failure {failure} {world.reproduce_with}")
     seen = {"take-buffer", "deliver-record", "append", "write-record", "hold-back", "snapshot", "fire-async", "request"}
     assert seen <= set(kinds) and kinds["send-buffer"] > 0, kinds

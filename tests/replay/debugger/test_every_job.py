@@ -19,7 +19,7 @@ from replay.jobs.record import run_of
 from replay.protocols import PROTOCOLS
 from replay.runtime.engine import Engine
 from replay.runtime.recorder import MemoryMembers as EngineMembers
-from tests.replay.debugger.worlds import MemoryMembers, bundle_of
+from tests.replay.debugger.worlds import MemoryMembers, alone, bundle_of
 
 SEED = 20261118
 WINDOWS: dict[str, dict[str, int]] = {
@@ -89,7 +89,7 @@ def test_what_was_recorded_replays_as_it_was(job: int, n: int) -> None:
     story = Story.read(bundle.events())
     assert sum(not str(one["cause"]).startswith(ORPHAN) for one in story.failures.values()) == 2, command
     for failure in story.failures:
-        outcome = replay(bundle, failure=failure)
+        outcome = alone(bundle, failure)
         where = f"{command}, failure {failure}: {outcome.verdict}: {outcome.sentence}"
         if "escalated" in outcome.sentence or "rolled back" in outcome.sentence:
             assert outcome.verdict == "free", where
@@ -126,11 +126,11 @@ def test_a_flipped_bit_in_what_a_recovery_touches_is_never_called_identical(job:
     for n in range(TOGETHER):
         command, members = recorded(job, n)
         for failure in Story.read(bundle_of(members).events()).failures:
-            whole = replay(bundle_of(members), failure=failure)
+            whole = alone(bundle_of(members), failure)
             if whole.verdict != "identical":
                 continue
             name, bit = a_bit_of_a_payload(rng, members, touched(members, whole.task))
-            outcome = replay(bundle_of(flipped(members, name, bit)), failure=failure)
+            outcome = alone(bundle_of(flipped(members, name, bit)), failure)
             where = f"{command}, failure {failure}, bit {bit} of {name}: {outcome.verdict}: {outcome.sentence}"
             assert outcome.verdict in ("diverged", "unknown"), where
             if outcome.verdict == "diverged":

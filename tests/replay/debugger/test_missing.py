@@ -14,7 +14,7 @@ from replay.errors import ReplayError
 from replay.simulation.commands import random_options
 from replay.simulation.replays import recorded
 from tests.replay.debugger.recordings import one_failure
-from tests.replay.debugger.worlds import Kept, MemoryMembers, bundle_of, world_of
+from tests.replay.debugger.worlds import Kept, MemoryMembers, alone, bundle_of, world_of
 
 
 def without(*parts: str) -> MemoryMembers:
@@ -71,10 +71,10 @@ def test_any_one_member_that_is_gone_contradicts_nothing(seed: int) -> None:
     world, members = world_of(seed)
     failures = list(Story.read(bundle_of(members).events()).failures)[:1]
     for failure in failures if world.manifest.protocol.sharing_depth != 0 else ():
-        whole = replay(bundle_of(members), failure=failure).verdict
+        whole = alone(bundle_of(members), failure).verdict
         names = [name for name in members.names("tasks/") if members.size(name) and not name.endswith(".rcv")]
         for name in Random(f"gone {seed}").sample(names, min(12, len(names))):
-            outcome = replay(bundle_of(members.without(name)), failure=failure)
+            outcome = alone(bundle_of(members.without(name)), failure)
             assert outcome.verdict in (whole, "unknown"), f"{name}: {outcome.sentence} {world.reproduce_with}"
             if outcome.verdict == "unknown" != whole:
                 assert "lacks" in outcome.sentence
@@ -100,12 +100,12 @@ def test_whatever_is_gone_of_any_jobs_recording_contradicts_nothing(seed: int) -
     draw = Random(f"gone {seed}")
     names = [name for name in bundle.members.names("tasks/") if bundle.members.size(name)]
     failure = draw.choice(sorted(Story.read(bundle.events()).failures))
-    whole = replay(bundle, failure=failure)
+    whole = alone(bundle, failure)
     near = [name for name in names if name.startswith(f"tasks/{whole.task}/")] or names
     for _ in range(8 if seed in GONE_BEFORE else 4):
         gone = _gone(draw, names, draw.choice((near, near, names)))
         left = MemoryMembers({name: bundle.members.read(name) for name in bundle.members.names() if name not in gone})
-        outcome = replay(bundle_of(left), failure=failure)
+        outcome = alone(bundle_of(left), failure)
         where = f"without {sorted(gone)}: {outcome.sentence} {options.command()}"
         assert outcome.verdict in (whole.verdict, "unknown"), where
 

@@ -6,7 +6,7 @@ import pytest
 
 from replay.debugger.replay import replay
 from replay.debugger.story import Story
-from tests.replay.debugger.worlds import Kept, bundle_of, world_of
+from tests.replay.debugger.worlds import Kept, alone, bundle_of, world_of
 
 WORLDS = range(100, 310)
 FOUND_LATER = {
@@ -24,7 +24,7 @@ def test_a_recovery_replays_identically_where_determinants_were_returned(seed: i
     story = Story.read(bundle.events())
     for failure in sorted(story.failures)[:: 1 if seed % 8 == 0 or seed in FOUND_LATER else 4]:
         kept = Kept()
-        outcome = replay(bundle, failure=failure, sink=kept)
+        outcome = alone(bundle, failure, sink=kept)
         where = f"failure {failure}: {outcome.sentence} {world.reproduce_with}"
         replayed = "Replaying" in _states(story, outcome.task, outcome.attempt)
         returned = any(story.returned_to(outcome.task, outcome.attempt or 0).values())
@@ -61,7 +61,7 @@ def test_the_state_machine_goes_as_it_went(seed: int) -> None:
     story = Story.read(bundle.events())
     for failure in story.failures:
         kept = Kept()
-        outcome = replay(bundle, failure=failure, sink=kept)
+        outcome = alone(bundle, failure, sink=kept)
         recorded = _states(story, outcome.task, outcome.attempt)
         seen = list(dict.fromkeys(row.state for row in kept.rows if row.state != "Standby"))
         assert seen[: len(recorded)] == recorded, f"failure {failure}: {world.reproduce_with}"

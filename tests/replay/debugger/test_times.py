@@ -12,7 +12,7 @@ from replay.debugger.ports import StepRow
 from replay.debugger.replay import replay
 from replay.debugger.story import Event, Story
 from tests.replay.debugger.recordings import one_failure
-from tests.replay.debugger.worlds import Kept, bundle_of, world_of
+from tests.replay.debugger.worlds import Kept, alone, bundle_of, world_of
 
 WORLDS = range(700, 748)
 OWN_EVENT = re.compile(r"event:(\d+)")
@@ -74,7 +74,7 @@ def test_steps_of_a_recovery_are_at_the_times_of_its_events_and_takes(seed: int)
     bundle = bundle_of(members)
     for failure in sorted(Story.read(bundle.events()).failures)[:4]:
         kept = Kept()
-        outcome = replay(bundle, failure=failure, sink=kept)
+        outcome = alone(bundle, failure, sink=kept)
         found = check_times(bundle, outcome, kept, f"failure {failure} {world.reproduce_with}")
         assert found or outcome.verdict == "free", world.reproduce_with
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
+from typing import Any
 
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
+from replay.debugger.outcome import Outcome
 from replay.debugger.ports import BufferRow, StepRow
+from replay.debugger.replay import replay
+from replay.debugger.story import Story
 from replay.errors import PoolExhausted, WrongSetting
 from replay.simulation.refusals import roomier
 from replay.simulation.world import World
@@ -41,6 +45,11 @@ def world_of(seed: int) -> tuple[World, MemoryMembers]:
         return world, recorded(world)
 
 
+def alone(bundle: Bundle, failure: int, **options: Any) -> Outcome:
+    """The recovery of that failure's task by itself, whatever it is connected with."""
+    return replay(bundle, task=Story.read(bundle.events()).failure(failure)["task"], failure=failure, **options)
+
+
 def bundle_of(members: MemoryMembers) -> Bundle:
     return Bundle(members)
 
@@ -54,6 +63,7 @@ class Kept:
         self.changes: list[tuple[int, str, str, str | None, str | None]] = []
         self.buffers: list[BufferRow] = []
         self.determinants: list[tuple[int, str, str, int | None, str | None]] = []
+        self.open_orders: list[tuple[int, int]] = []
         self.flushes = 0
 
     def step(self, row: StepRow) -> None:
@@ -74,6 +84,10 @@ class Kept:
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
         assert self.rows[step].kind in ("take-determinant", "fire-async")
         self.determinants.append((step, task, determinant, value, name))
+
+    def open_order(self, step: int, before: int) -> None:
+        assert 0 <= before < step < len(self.rows)
+        self.open_orders.append((step, before))
 
     def flush(self) -> None:
         self.flushes += 1

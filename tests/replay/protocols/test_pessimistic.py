@@ -41,7 +41,7 @@ def test_every_recovery_of_a_recording_is_replayed_from_the_storage(tmp_path: Pa
     assert complaints(out) == []
     assert summary["delta_bytes"] == 0 < summary["determinant_bytes"]
     bundle = open_bundle(out)
-    outcomes = [replay(bundle, failure=one["failure"]) for one in summary["failures"]]
+    outcomes = [replay(bundle, task=one["task"], failure=one["failure"]) for one in summary["failures"]]
     assert [one.verdict for one in outcomes] == ["identical"] * 6
     assert {holder for one in outcomes for holder in one.detail["holders"]} == {"world"}
     assert replay(bundle, task="map-1.0", attempt=0).verdict == "identical"

@@ -72,7 +72,8 @@ def test_recoveries_of_tasks_with_every_kind_of_choice_replay_identically(seed: 
     with eventful.registered():
         for failure in sorted(story.failures):
             kept = Kept()
-            outcome = replay(bundle, failure=failure, sink=kept)
+            task = str(story.failures[failure]["task"])
+            outcome = replay(bundle, task=task, failure=failure, sink=kept)
             assert outcome.verdict in ("identical", "free"), f"seed {seed}, failure {failure}: {outcome.sentence}"
             returned = any(story.returned_to(outcome.task, outcome.attempt or 0).values())
             began = story.began_to_replay(TaskId(outcome.task), outcome.attempt or 0)

@@ -96,7 +96,7 @@ def test_what_is_above_the_loss_counts_each_record_once(seed: int) -> None:
 def test_recoveries_past_lost_choices_replay_as_they_were() -> None:
     escalated = [files for seed in SEEDS if events_of(files := random_run(seed)[1], "escalated")]
     verdicts = Counter(
-        replay(bundle_of(MemoryMembers(files)), failure=one["failure"]).verdict
+        replay(bundle_of(MemoryMembers(files)), task=one["task"], failure=one["failure"]).verdict
         for files in escalated
         for one in events_of(files, "task-failed")
     )

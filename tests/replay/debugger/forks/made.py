@@ -58,7 +58,9 @@ class Forks:
     def of_seed(self, seed: int, *, parents: int, each: int) -> None:
         bundle, draw = recorded(random_options(seed)), Random(f"forks {seed}")
         story = Story.read(bundle.events())
-        cases: list[dict[str, Any]] = [{"failure": failure} for failure in story.failures]
+        cases: list[dict[str, Any]] = [
+            {"task": event["task"], "failure": failure} for failure, event in story.failures.items()
+        ]
         cases += [{"task": task, "attempt": attempt} for task in bundle.tasks() for attempt in bundle.attempts(task)]
         for of in draw.sample(cases, min(len(cases), parents)):
             kept = Kept()
