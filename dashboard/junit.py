@@ -25,6 +25,13 @@ _LABELS = {
 }
 
 
+def is_good(replay: Mapping[str, Any]) -> bool:
+    """Whether nobody need look at it: the verdict, and what a hunt found."""
+    hunt = replay["detail"].get("hunt") or {}
+    found = hunt.get("readings") or (hunt.get("perturbed") or {}).get("moved")
+    return replay["verdict"] in GOOD_VERDICTS and not found
+
+
 def write(path: Path, outcomes: Mapping[str, list[dict[str, Any]]], errors: Mapping[str, str]) -> None:
     """One suite per bundle, one case per replay; a bundle that could not be read is an error."""
     root = ElementTree.Element("testsuites", name="clonoscope replay")
@@ -44,9 +51,12 @@ def write(path: Path, outcomes: Mapping[str, list[dict[str, Any]]], errors: Mapp
 def _case(suite: ElementTree.Element, bundle: str, replay: dict[str, Any]) -> None:
     of = f"attempt {replay['attempt']}" if replay["failure"] is None else f"failure {replay['failure']}"
     case = ElementTree.SubElement(suite, "testcase", classname=bundle, name=f"{replay['task']} {of}")
-    if replay["verdict"] not in GOOD_VERDICTS:
+    if not is_good(replay):
         suite.set("failures", str(int(suite.get("failures", "0")) + 1))
-        failure = ElementTree.SubElement(case, "failure", type=replay["verdict"], message=_clean(replay["sentence"]))
+        good = replay["verdict"] in GOOD_VERDICTS
+        said = replay["detail"]["hunt"]["sentence"] if good else replay["sentence"]
+        kind = "hunt" if good else replay["verdict"]
+        failure = ElementTree.SubElement(case, "failure", type=kind, message=_clean(said))
         failure.text = _clean("\n".join(_told(replay)))
 
 
@@ -66,6 +76,13 @@ def _told(replay: dict[str, Any]) -> Iterator[str]:
         yield f"Likely reason: {reason['words']} ({reason['code']})"
         yield from (f"  {one}" for one in reason["evidence"])
     yield from (one["sentence"] for one in detail.get("further", ()))
+    if hunt := detail.get("hunt"):
+        yield hunt["sentence"]
+        for one in hunt["readings"]:
+            at = f"{one['file']}:{one['line']} {one['source']}"
+            yield f"Reads {one['kind']}: {at} ({one['call']}, {one['count']} times)"
+        for one in (hunt["perturbed"] or {}).get("moved", ()):
+            yield f"Moves with {one['surroundings']}: {one['file']}:{one['line']} {one['source']}"
 
 
 def _clean(text: str) -> str:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from dashboard import forks, jobs
-from dashboard.junit import GOOD_VERDICTS
 from dashboard.models import Job, Replay
 from dashboard.models.status import PENDING
 from dashboard.work.supervise_replay import replay_limits
@@ -52,13 +51,6 @@ class Wanted:
 
 def is_job_id(target: str) -> bool:
     return JOB_ID.fullmatch(target) is not None
-
-
-def is_good(outcome: dict[str, Any]) -> bool:
-    """Whether nobody need look at it: the verdict, and what a hunt found."""
-    hunt = outcome["detail"].get("hunt") or {}
-    found = hunt.get("readings") or (hunt.get("perturbed") or {}).get("moved")
-    return outcome["verdict"] in GOOD_VERDICTS and not found
 
 
 def worst(outcomes: Sequence[dict[str, Any]]) -> dict[str, Any]:

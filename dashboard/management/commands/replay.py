@@ -139,7 +139,7 @@ class Command(Base):
             "errors": errors,
         }
         text = "\n".join(_line(target, one) for target, replays in outcomes.items() for one in replays)
-        bad = any(not replaying.is_good(one) for one in every)
+        bad = any(not junit.is_good(one) for one in every)
         return Outcome(text, fields, NOT_GOOD if bad else ERROR if errors else GOOD)
 
 
@@ -166,7 +166,7 @@ def _fork_of(options: dict[str, Any]) -> tuple[int | None, dict[str, Any] | None
 def _outcome(target: str, replays: list[dict[str, Any]]) -> Outcome:
     worst = replaying.worst(replays)
     fields = worst if len(replays) == 1 else {**worst, "replays": replays}
-    status = GOOD if all(map(replaying.is_good, replays)) else NOT_GOOD
+    status = GOOD if all(map(junit.is_good, replays)) else NOT_GOOD
     return Outcome("\n".join(_line(target, one) for one in replays), fields, status)
 
 

@@ -53,9 +53,12 @@ def _inner(value: Any, depth: int, above: set[int], left: list[int]) -> Iterator
         for one in list(value):
             yield from _parts(one, depth, above, left)
     elif _is_a_value(value):
-        for name, one in _attributes(value):
+        attributes = list(_attributes(value))
+        for name, one in attributes:
             yield name
             yield from _parts(one, depth, above, left)
+        if not attributes and " at 0x" not in (text := repr(value)):
+            yield text  # a date, a decimal, an array: what can't be looked into says itself what it is
     yield "."
 
 

@@ -85,6 +85,8 @@ def _of(value: Any) -> str:
         return canonical(value)
     except TooLarge:
         return "…"
+    except Exception as fault:  # an edge: looking at a value may run its own code
+        return f"not to be looked at: {type(fault).__name__}"
 
 
 def moving_line(first: Sequence[Event], second: Sequence[Event]) -> tuple[str, int] | None:

@@ -130,6 +130,8 @@ class Noting:
         except TooLarge:
             self._large = True
             return None
+        except Exception as fault:  # an edge: looking at an operator's attributes may run its own code
+            return f"not to be looked at: {type(fault).__name__}"
 
     def _all(self) -> dict[str, Any]:
         state = {} if self.operator is None else flat(self.operator.snapshot())

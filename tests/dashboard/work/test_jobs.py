@@ -184,3 +184,11 @@ def test_a_job_marked_so_gets_its_first_replay_by_itself(owner: User, bundle: Pa
     World(0, [], owner).settle()
     replay = Replay.objects.get(job=job)
     assert (replay.failure, replay.task, replay.status) == (0, "source.0", Status.READY)
+
+
+def test_a_hunt_goes_on_past_divergences(owner: User, ready: Job) -> None:
+    ready.facts = {"failures": [{"failure": 0, "task": "map-1.0"}]}
+    ready.save()
+    hunt = jobs.start_replay(owner, ready, failure=0, hunt=True)
+    plain = jobs.start_replay(owner, ready, failure=0)
+    assert [(one.hunt, one.on_divergence) for one in (hunt, plain)] == [(True, "go-on"), (False, "stop")]
