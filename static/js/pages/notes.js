@@ -70,9 +70,9 @@ export function notes(page) {
 
   /** The list as it is now, whoever changed it; the focus and the place in the list stay. */
   const refresh = once(async () => {
+    const [fresh] = (await source.panel(page.step())).filter((node) => node.id === "notes");
     const active = panel().contains(document.activeElement) ? focusOf(document.activeElement) : undefined;
     const scrolled = panel().querySelector(".notes")?.scrollTop ?? 0;
-    const [fresh] = (await source.panel(page.step())).filter((node) => node.id === "notes");
     panel().replaceWith(fresh);
     const list = panel().querySelector(".notes");
     if (list) list.scrollTop = scrolled;

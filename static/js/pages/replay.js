@@ -149,7 +149,7 @@ function centre() {
 
 function copyHere() {
   flushAddress();
-  history.replaceState(null, "", addressWith(location.href, { panel: lastPanel }));
+  history.replaceState(null, "", addressWith(location.href, { panel: lastPanel, find: document.getElementById("find").value.trim() }));
   copyLink();
 }
 

@@ -130,9 +130,9 @@ export function stops(page) {
 
   /** The list as it is now; the focus stays. */
   const refresh = once(async () => {
-    const active = document.activeElement;
-    const focus = panel().contains(active) ? focusOf(active) : undefined;
     const [fresh] = (await source.panel(page.step())).filter((node) => node.id === "stops");
+    const active = document.activeElement; // it may have come here meanwhile
+    const focus = panel().contains(active) ? focusOf(active) : undefined;
     panel().replaceWith(fresh);
     if (focus) (panel().querySelector(focus) ?? field()).focus();
     const link = document.getElementById("to-stops");

@@ -47,6 +47,10 @@ export function stripView(element, page) {
     picture.step(value);
   }
 
+  function zoom(by) {
+    look(zoomed(shown(), { by, around: page.step(), steps: steps() }));
+  }
+
   function told(event) {
     const { step: at, note, hits } = picture.under(event);
     if (note) return `${note.first === note.last ? `step ${count(note.first)}` : `steps ${count(note.first)} to ${count(note.last)}`}: ${note.text.slice(0, 300)}`;
@@ -92,6 +96,8 @@ export function stripView(element, page) {
   element.addEventListener("pointercancel", released);
   element.addEventListener("pointerleave", picture.hideTip);
   element.addEventListener("dblclick", (event) => look(zoomed(shown(), { by: 0.25, around: picture.placeAt(event), steps: steps() })));
+  document.getElementById("strip-in").addEventListener("click", () => zoom(0.5));
+  document.getElementById("strip-out").addEventListener("click", () => zoom(2));
   document.getElementById("strip-whole").addEventListener("click", () => {
     look({ first: 0, end: steps() });
     element.focus();
@@ -105,7 +111,7 @@ export function stripView(element, page) {
       picture.view(shown());
       return refresh();
     },
-    zoom: (by) => look(zoomed(shown(), { by, around: page.step(), steps: steps() })),
+    zoom,
     pan: (by) => look(panned(shown(), { by, steps: steps() })),
     centre: () => look(centred(shown(), { step: page.step(), steps: steps() })),
     fromAddress: () => look(viewIn(new URL(location.href).searchParams.get("view"), steps()) ?? { first: 0, end: steps() }, { remember: false }),

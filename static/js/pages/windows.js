@@ -3,46 +3,55 @@ import { clampOffset, inSight, scaleOf, wantedRows } from "../layout/window.js";
 import { once } from "../state/ranges.js";
 import { notice } from "./frame.js";
 
-const MOST_ROWS = 80;
+const MOST_ROWS = 48;
 const KEYS = { ArrowDown: ["row", 1], ArrowUp: ["row", -1], PageDown: ["page", 1], PageUp: ["page", -1], Home: ["all", -1], End: ["all", 1] };
 
 /** `page` says where one is and gives rows: {step(), rows(name, {step, from, count})}. */
 export function windows(page) {
-  /** Makes windows of the lists below an element; called again when panels were put in the place of others. */
-  function begin(root) {
-    for (const place of root.querySelectorAll("[data-window]")) if (place.dataset.begun === undefined) window_(place, page);
+  /** Makes windows of the lists that are none yet; called again when panels were put in the place of others. */
+  function begin() {
+    const places = [...document.querySelectorAll("[data-window]:not([data-begun])")];
+    for (const place of places) place.dataset.begun = ""; // each row stands on one line from now on
+    // Measured all at once, then made, then scrolled: each change between would have the page laid out again.
+    const shapes = places.map(measured);
+    const made = places.map((place, at) => windowOn(place, shapes[at], page));
+    for (const open of made) open();
   }
-  begin(document);
-  return { begin: () => begin(document) };
+  begin();
+  return { begin };
 }
 
-function window_(place, page) {
+/** As many rows are in sight as the server sent, so that a step costs no second answer. */
+function measured(place) {
+  const table = place.querySelector("table");
+  const rowPx = table.tBodies[0].rows[0]?.getBoundingClientRect().height || 28;
+  const headPx = table.tHead?.getBoundingClientRect().height ?? 0;
+  return { total: Number(place.dataset.total), rowPx, headPx, heightPx: table.tBodies[0].rows.length * rowPx + headPx };
+}
+
+/** Returns what opens it where the server put it: what came are the rows around the step. */
+function windowOn(place, shape, page) {
   const table = place.querySelector("table");
   const body = () => table.tBodies[0];
-  place.dataset.begun = ""; // each row stands on one line from now on
-  place.dataset.ownKeys = "↑ ↓ PageUp PageDown Home End";
   const size = place.appendChild(Object.assign(document.createElement("div"), { className: "window-size" }));
-  const rowPx = body().rows[0]?.getBoundingClientRect().height || 28;
-  const headPx = table.tHead?.getBoundingClientRect().height ?? 0;
-  // As many rows are in sight as the server sent, so that a step costs no second answer.
-  const shape = { total: Number(place.dataset.total), rowPx, headPx, heightPx: body().rows.length * rowPx + headPx };
-  place.style.height = `${shape.heightPx}px`;
-  place.dataset.placed = "";
   const { sizePx, scale } = scaleOf(shape);
   size.style.height = `${sizePx}px`;
+  place.style.height = `${shape.heightPx}px`;
+  place.dataset.ownKeys = "↑ ↓ PageUp PageDown Home End";
+  place.dataset.placed = "";
   let held = { first: Number(place.dataset.first), end: Number(place.dataset.first) + body().rows.length };
   let offsetPx = 0;
-  let topPx = 0; // where the scroll bar was put from here
+  let topPx = 0; // where the scroll bar was put from here, or found
 
   function put() {
-    table.style.transform = `translateY(${place.scrollTop - offsetPx + held.first * shape.rowPx}px)`;
+    table.style.transform = `translateY(${topPx - offsetPx + held.first * shape.rowPx}px)`;
     if (table.tHead) for (const cell of table.tHead.rows[0].cells) cell.style.transform = `translateY(${offsetPx - held.first * shape.rowPx}px)`;
   }
 
   function to(wantedPx) {
     offsetPx = clampOffset(wantedPx, shape);
-    place.scrollTop = Math.round(offsetPx / scale);
-    topPx = place.scrollTop;
+    topPx = Math.round(offsetPx / scale);
+    place.scrollTop = topPx;
     follow();
   }
 
@@ -57,17 +66,17 @@ function window_(place, page) {
     const wanted = wantedRows(inSight({ ...shape, offsetPx }), { total: shape.total, most: MOST_ROWS });
     const rows = await page.rows(place.dataset.window, { step: page.step(), from: wanted.first, count: wanted.end - wanted.first });
     if (!place.isConnected) return;
-    const focused = body().contains(document.activeElement);
+    const focused = body().contains(document.activeElement) ? document.activeElement.dataset.step : undefined;
     body().replaceWith(rows);
     held = { first: wanted.first, end: wanted.first + rows.rows.length };
-    if (focused) place.focus({ preventScroll: true });
+    if (focused) (rows.querySelector(`a[data-step="${focused}"]`) ?? place).focus({ preventScroll: true });
     put();
     const sight = inSight({ ...shape, offsetPx });
     if (rows.rows.length && (sight.first < held.first || sight.end > held.end)) fill(); // once more, behind this time
   });
 
   place.addEventListener("scroll", () => {
-    if (Math.abs(place.scrollTop - topPx) < 1) return put();
+    if (Math.abs(place.scrollTop - topPx) < 1) return undefined;
     topPx = place.scrollTop;
     offsetPx = clampOffset(place.scrollTop * scale, shape);
     return follow();
@@ -84,6 +93,5 @@ function window_(place, page) {
     event.preventDefault();
     to(offsetPx + by * { row: shape.rowPx, page: shape.heightPx - shape.headPx - shape.rowPx, all: Infinity }[unit]);
   });
-  // It opens where the server put it: what came are the rows around the step.
-  to(held.first * shape.rowPx);
+  return () => to(held.first * shape.rowPx);
 }
