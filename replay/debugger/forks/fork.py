@@ -240,8 +240,8 @@ def _altered(forked: Forked) -> Mapping[ChannelId, Answer]:
         case OtherDepth(other):
             if other == depth:
                 raise WrongSetting("that is the sharing depth that the job ran at", remedy="Give another one")
-            if place.answered or place.merged:
-                raise WrongSetting("answers are in by this step", remedy="Fork before the first answer")
+            if place.row.state not in ("Standby", "WaitingConnections"):
+                raise WrongSetting("by this step the task has asked for its logs", remedy="Fork before it asks")
             depth = other
             made.words = f"determinants had travelled {'all the way' if other is None else f'{other} hops'}"
         case LostHolder(holder):

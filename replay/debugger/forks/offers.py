@@ -12,7 +12,8 @@ from replay.jobs.registry import OPERATORS
 from replay.model import Graph, TaskId
 
 _VALUES = ("timestamp", "rng", "serializable")
-_ASKING = ("Standby", "WaitingConnections", "WaitingDeterminants")
+_BEFORE_ASKING = ("Standby", "WaitingConnections")
+_ASKING = (*_BEFORE_ASKING, "WaitingDeterminants")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def _of_recovery(graph: Graph, task: TaskId, row: Mapping[str, Any]) -> list[Off
     found = []
     if row["state"] in _ASKING and holders:
         found.append(Offer("holder", "holder", holders))
-    if row["state"] in _ASKING and row["kind"] != "answer":
+    if row["state"] in _BEFORE_ASKING:
         depth = graph.manifest.protocol.sharing_depth
         deepest = max((graph.longest_distance(task, one) or 0 for one in holders), default=0)
         depths = ("full", *(str(one) for one in range(deepest + 1)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from replay.debugger.ports import BufferRow, StepRow, StepSink
 from replay.errors import WrongSetting
 
+ESCALATES = "Gives up recovering by itself"
 _TAKES = ("take-determinant", "fire-async")
 
 
@@ -59,7 +60,8 @@ class PlaceFinder:
         self.inner.step(row)
         self.steps = row.step + 1
         if row.step <= self.wanted:
-            if row.kind == "merge" or (row.kind == "transition" and row.state in ("Replaying", "Running")):
+            escalates = row.kind == "transition" and row.text.startswith(ESCALATES)
+            if row.kind == "merge" or escalates or row.state in ("Replaying", "Running"):
                 self._merged = True
             if row.kind in _TAKES:
                 self._last = row

@@ -19,8 +19,9 @@ from replay.debugger.story import Event
 from replay.debugger.turns import Turns
 from replay.debugger.verify import operator_of
 from replay.debugger.walk import Walk
-from replay.model import ChannelId
-from replay.recovery import DeterminantsReturned, MainLogUsedUp, RecoveryStarted
+from replay.debugger.words import bytes_of
+from replay.model import ChannelId, Graph
+from replay.recovery import ChannelLost, ChannelReconnected, DeterminantsReturned, MainLogUsedUp, RecoveryStarted
 from replay.recovery import Event as ManagerEvent
 from replay.recovery import Logs as Returned
 from replay.recovery.answers import Answer
@@ -31,6 +32,36 @@ class ForkWalk(Walk):
     """`altered`: by output, what is answered instead. What the recording says of states and requests binds no more."""
 
     altered: Mapping[ChannelId, Answer] = field(default_factory=dict)
+    at: int = 0
+    other_graph: Graph | None = None
+    _void: list[ChannelId] = field(default_factory=list)
+
+    def next_event(self) -> bool:
+        """Where a task fails that had answered already, what it said is void, and it is asked again."""
+        if self.other_graph is not None and self.steps.count >= self.at:
+            self._run_at_another_depth(self.other_graph)
+            self.other_graph = None
+        while self._void and self.steps.count >= self.at:
+            channel = self._void.pop()
+            answer, what = self.altered[channel], f"{channel.partition('>')[2]} is lost in this fork"
+            step = self.steps.write("transition", f"{what}, and what it had answered is void.", channel=channel)
+            self.handle(ChannelLost(channel, "output"), (f"step:{step}",))
+            self.handle(ChannelReconnected(channel, "output", 0), (f"step:{step}",))
+            size = sum(len(copy.data) for copy in answer.logs)
+            said = f"What those below it hold comes back on {channel}: {bytes_of(size)} ({answer.result})."
+            self.answered[self.scene.task, channel] = step = self.steps.write(
+                "answer", said, causes=(f"step:{step}",), channel=channel, size=size
+            )
+            told = DeterminantsReturned(channel, self.scene.task, answer.result, answer.logs)
+            self.handle(told, (f"step:{step}",))
+        return Walk.next_event(self)
+
+    def _run_at_another_depth(self, graph: Graph) -> None:
+        """From here on: whom the task has asked until now it has asked."""
+        protocol, manager = graph.manifest.protocol, self.manager
+        setting = replace(manager.setting, sharing_depth=protocol.sharing_depth)
+        manager.setting = setting
+        manager.state = manager.state.with_(replace(manager.state.context, setting=setting))
 
     def loosen(self) -> None:
         """From here on the manager does what follows from the answers, whatever was recorded."""
@@ -49,7 +80,11 @@ class ForkWalk(Walk):
 
     def _told(self, kind: str, event: Event) -> ManagerEvent | None:
         told = Walk._told(self, kind, event)
-        if isinstance(told, DeterminantsReturned) and told.of == self.scene.task and told.channel in self.altered:
+        mine = isinstance(told, DeterminantsReturned) and told.of == self.scene.task
+        if mine and told.channel in self.altered and self.steps.count < self.at:  # type: ignore[union-attr]
+            self._void.append(told.channel)  # type: ignore[union-attr]
+            return told  # it still stands
+        if isinstance(told, DeterminantsReturned) and mine and told.channel in self.altered:
             answer = self.altered[told.channel]
             return replace(told, result=answer.result, logs=answer.logs)
         return told
@@ -140,9 +175,18 @@ class ForkRecovery(RecoveryReplay):
     def __post_init__(self) -> None:
         RecoveryReplay.__post_init__(self)
         walk = self.walk
-        graph = walk.graph if self.making is None else self.making.graph
+        graph = None if self.making is None else self.making.graph
+        at = 0 if self.making is None else self.making.at
         self.walk = ForkWalk(
-            walk.story, walk.scene, graph, walk.answers, walk.steps, walk.on_effect, altered=self.altered
+            walk.story,
+            walk.scene,
+            walk.graph,
+            walk.answers,
+            walk.steps,
+            walk.on_effect,
+            altered=self.altered,
+            at=at,
+            other_graph=None if graph is walk.graph else graph,
         )
         if self.making is not None and self.making.change is not None:
             self.walk.loosen()
@@ -185,8 +229,9 @@ class ForkRecovery(RecoveryReplay):
         return "identical", ""
 
     def _never_replayed(self) -> Turns[tuple[Verdict, str]]:
-        if self.walk.escalated is not None and self.making is not None and self.making.change is not None:
-            scene = self.scene
+        scene = self.scene
+        told = (event.get("type") for event in self.story.of_attempt.get((scene.task, scene.attempt), ()))
+        if self.walk.escalated is not None and "escalated" not in told:
             what = f"checkpoint {scene.checkpoint}" if scene.checkpoint else "the beginning"
             return "free", (
                 f"The recovery of {scene.task} escalates here, as {self.walk.escalated}: everything would be rolled "

@@ -70,6 +70,24 @@ class Forks:
                 step, change = _drawn(draw, bundle, kept)
                 self.one(bundle, kept, of, step, change, f"seed {seed}, {of}, step {step}, {change}")
 
+    def of_answers(self, seed: int) -> None:
+        """Around the answers of every recovery of the recording of that seed."""
+        bundle, draw = recorded(random_options(seed)), Random(f"answers {seed}")
+        for failure in Story.read(bundle.events()).failures:
+            kept = Kept()
+            if replay(bundle, failure=failure, sink=kept).verdict not in ("identical", "free"):
+                continue
+            merged = next((row.step for row in kept.rows if row.kind == "merge"), len(kept.rows))
+            for step in sorted({draw.randrange(min(merged + 2, len(kept.rows))) for _ in range(6)}):
+                change: dict[str, Any] = draw.choice(
+                    (
+                        {"change": "holder", "holder": draw.choice(bundle.tasks())},
+                        {"change": "depth", "depth": draw.choice((0, 1, 2, "full"))},
+                        {"change": "failure", "task": draw.choice(bundle.tasks())},
+                    )
+                )
+                self.one(bundle, kept, {"failure": failure}, step, change, f"seed {seed}, {failure}, {step}, {change}")
+
     def one(self, bundle: Bundle, parent: Kept, of: dict[str, Any], step: int, change: Any, where: str) -> None:
         self.cuts.made.clear()
         kept = Kept()
