@@ -126,3 +126,17 @@ def test_a_hunt_without_the_operator_knows_nothing(tmp_path: Path, path: Path, m
     outcome = run_replay(ReplayRequest(bundle, tmp_path / "steps", failure=0, hunt=True), tmp_path / "replay.log")
     assert outcome["verdict"] == "unknown"
     assert "The operator was not executed" in outcome["detail"]["hunt"]["sentence"]
+
+
+def test_tasks_that_failed_in_one_blow_are_hunted_each(path: Path, tmp_path: Path) -> None:
+    bundle = written(tmp_path, f"{PLANTED}:Clock", parallelism=2, kills=("map-1.0@35+map-1.1@35",))
+    request = ReplayRequest(bundle, tmp_path / "steps", failure=0, hunt=True)
+    found = run_replay(request, tmp_path / "replay.log")["detail"]["hunt"]
+    assert {one["task"] for one in found["perturbed"]["attempts"]} == {"map-1.0", "map-1.1"}
+    ((file, line, _),) = marked(path, "Clock")
+    assert [(one["file"], one["line"], one["call"]) for one in found["readings"]] == [(file, line, "time.time")]
+    steps = StepReader(tmp_path / "steps")
+    assert {(one["task"], one["line"]) for one in found["perturbed"]["moved"]} == {("map-1.0", line), ("map-1.1", line)}
+    for one in found["perturbed"]["moved"]:
+        row = steps.step(one["step"])
+        assert (row["task"], row["kind"], row["record_count"]) == (one["task"], "deliver-record", one["record_count"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,9 @@ from replay.errors import ReplayError
 _BEGUN = 2
 """Calls after which an operator is there: it was made, and opened."""
 
+_MOST_TASKS = 8
+"""Of tasks that are replayed together, so many are executed in other surroundings."""
+
 log = logging.getLogger("ingest.replay")
 
 
@@ -30,29 +34,56 @@ def report(hunt: Hunt, request: Command, outcome: Outcome, log_path: Path, tell:
     """What was heard, and what moved; where the operator could not be executed, that."""
     readings = hunt.listens.readings
     found: dict[str, Any] = {"readings": readings.to_json(), "left_out": readings.left_out, "perturbed": None}
-    found |= {"operator": hunt.operator_name, "package": hunt.package}
-    if len(hunt.step_of_element) < _BEGUN or outcome.attempt is None:
+    found["operators"] = [{"name": name, "package": package} for name, package in hunt.operators.items()]
+    if not hunt.by_task:
         lacks = f"The operator was not executed, so nothing is known of what it reads. {outcome.sentence}"
         return found | {"lacks": lacks, "sentence": lacks}
     variables = [name for one in readings.to_json() if one["kind"] == "environment" for name in one["details"]]
+    replayed = _replayed(outcome)
     try:
-        # The replayed attempt may have left no log of its own; then one before it has.
-        for attempt in range(outcome.attempt, -1, -1):
-            which = Attempt(request["pack"], outcome.task, attempt, variables)
-            perturbed = perturb(which, log_path, lambda done, total: tell("hunting", done, total, "surroundings"))
-            found["perturbed"] = found["perturbed"] or perturbed
-            if perturbed["calls"] >= _BEGUN:
-                found["perturbed"] = perturbed
-                break
+        for task, attempt in replayed[:_MOST_TASKS]:
+            made = _perturbed(Attempt(request["pack"], task, attempt, variables), log_path, tell)
+            for one in made["moved"]:
+                one["step"] = hunt.step_of(task, one["element"]) if one["attempt"] == attempt else None
+            found["perturbed"] = _put_together(found["perturbed"], made)
     except ReplayError as fault:
         log.exception("the hunt in other surroundings failed")
         found["lacks"] = f"It could not be executed in other surroundings: {fault}"
-    moved = (found["perturbed"] or {}).get("moved", [])
-    for one in moved:
-        steps = hunt.step_of_element
-        known = found["perturbed"]["attempt"] == outcome.attempt and one["element"] < len(steps)
-        one["step"] = steps[one["element"]] if known else None
-    return found | {"sentence": _sentence(found, moved)}
+    if len(replayed) > _MOST_TASKS:
+        names = ", ".join(task for task, _ in replayed[_MOST_TASKS:])
+        found["lacks"] = f"{found.get('lacks', '')} Not executed in other surroundings: {names}.".strip()
+    return found | {"sentence": _sentence(found, (found["perturbed"] or {}).get("moved", []))}
+
+
+def _replayed(outcome: Outcome) -> list[tuple[str, int]]:
+    """The attempts whose replay this was: of one task, or of several that failed together."""
+    parts = outcome.detail.get("tasks") or [{"task": outcome.task, "attempt": outcome.attempt}]
+    return [(one["task"], one["attempt"]) for one in parts if one["attempt"] is not None]
+
+
+def _perturbed(asked: Attempt, log_path: Path, tell: Callable[..., None]) -> dict[str, Any]:
+    """An attempt that was replayed may have left no log of its own; then one before it has."""
+    first: dict[str, Any] | None = None
+    for attempt in range(asked.attempt, -1, -1):
+        which = dataclasses.replace(asked, attempt=attempt)
+        made = perturb(which, log_path, lambda done, total: tell("hunting", done, total, "surroundings"))
+        first = first or made
+        if made["calls"] >= _BEGUN:
+            return made
+    return first or {}
+
+
+def _put_together(before: dict[str, Any] | None, more: dict[str, Any]) -> dict[str, Any]:
+    if before is None:
+        return more
+    return {
+        "attempts": before["attempts"] + more["attempts"],
+        "tried": before["tried"],
+        "calls": before["calls"] + more["calls"],
+        "enough": before["enough"] or more["enough"],
+        "ended": before["ended"] or more["ended"],
+        "moved": before["moved"] + more["moved"],
+    }
 
 
 def _sentence(found: dict[str, Any], moved: list[dict[str, Any]]) -> str:

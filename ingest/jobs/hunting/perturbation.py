@@ -88,8 +88,7 @@ def perturb(attempt: Attempt, log_path: Path, tell: Tell = lambda done, total: N
                 found.append(_finding(runs, one, moved))
         tell(len(PERTURBED), len(PERTURBED))
         return {
-            "task": attempt.task,
-            "attempt": attempt.attempt,
+            "attempts": [{"task": attempt.task, "attempt": attempt.attempt}],
             "tried": [{"surroundings": one.name, "says": one.says} for one in _each_once()],
             "calls": usual.calls,
             "enough": usual.enough,
@@ -104,7 +103,8 @@ def _each_once() -> Iterable[Surroundings]:
 
 def _finding(runs: _Runs, one: Surroundings, moved: Moved) -> dict[str, Any]:
     followed = [runs.notes(each, moved.followed) for each in (USUAL, one)]
-    return {"surroundings": one.name, **asdict(moved), **explained(moved, *followed)}
+    whose = {"task": runs.attempt.task, "attempt": runs.attempt.attempt}
+    return {"surroundings": one.name, **whose, **asdict(moved), **explained(moved, *followed)}
 
 
 class Notes:
@@ -132,7 +132,7 @@ class _Runs:
     """Starts an execution a pair of surroundings, one after the other."""
 
     def __init__(self, attempt: Attempt, folder: Path, log_path: Path):
-        self._attempt = attempt
+        self.attempt = attempt
         self._folder = folder
         self._log_path = log_path
         self._count = 0
@@ -147,7 +147,7 @@ class _Runs:
             environment=self._environment(one),
             folder=ROOT,
         )
-        request = {"pack": self._attempt.pack, "task": self._attempt.task, "attempt": self._attempt.attempt}
+        request = {"pack": self.attempt.pack, "task": self.attempt.task, "attempt": self.attempt.attempt}
         try:
             child.send({**request, "notes": str(path), "traced": list(traced), "most_calls": MOST_CALLS})
             child.receive(_PATIENCE_S)
@@ -163,7 +163,7 @@ class _Runs:
         environment = child_environment(PYTHONHASHSEED=one.hash_seed)
         if one.variables:
             mine = [name for name in environment if not _is_needed(name)]
-            read = [name for name in self._attempt.variables if not name.startswith("PYTHON")]
+            read = [name for name in self.attempt.variables if not name.startswith("PYTHON")]
             environment |= {name: f"{os.environ.get(name, '')}clonoscope" for name in (*mine, *read)}
         return environment
 

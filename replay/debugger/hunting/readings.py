@@ -39,6 +39,7 @@ class Moment:
     epoch: int = 0
     record_count: int = 0
     step: int | None = None
+    task: str = ""
 
 
 @dataclass(slots=True)
@@ -64,6 +65,7 @@ class Reading:
             "source": linecache.getline(self.file, self.line).strip()[:_SHOWN],
             "through": self.through,
             "count": self.count,
+            "task": self.first.task,
             "during": self.first.call,
             "epoch": self.first.epoch,
             "record": self.first.record_count,

@@ -20,46 +20,50 @@ class Hunt:
     def __init__(self, calls: list[RealCall], shared: Any, system: Any, step: Callable[[], int]):
         self.step = step
         self.modules: frozenset[str] = frozenset()
-        self.operator_name = self.package = ""
-        self.step_of_element = array("q")
+        self.operators: dict[str, str] = {}
+        self.by_task: dict[str, Watched] = {}
         self.listens = Interception(calls, shared, system, lambda: self.modules)
-
-    def moment(self, call: str, body: Any = None) -> Moment:
-        """The operator is about to be called. Looking at its state is nothing that it is given."""
-        step = self.step()
-        if call != "snapshot":
-            self.step_of_element.append(step)
-        return Moment(call, getattr(body, "epoch", 0), getattr(body, "record_count", 0), step)
 
     def operator(self, vertex: Vertex) -> Operator:
         """As `new_operator`; what importing and making it reads is heard too."""
         installed = None if vertex.operator in OPERATORS else find_installed(vertex.operator)
-        self.operator_name = vertex.operator
+        self.operators[vertex.operator] = "" if installed is None else installed.package
         if installed is not None:
-            self.package = installed.package
-            self.modules = frozenset((installed.target.partition(":")[0],))
-        with self.listens.listening(self.moment("import")):
+            self.modules |= {installed.target.partition(":")[0]}
+        begun = self.step()
+        with self.listens.listening(Moment("import", step=begun)):
             made = new_operator(vertex)
         self.modules |= own_modules(type(made))
-        return Watched(made, self)
+        return Watched(made, self, begun)
+
+    def step_of(self, task: str, element: int) -> int | None:
+        """The step at which a task's operator was given its so-and-so-many-th element, made and opened being two."""
+        steps = self.by_task[task].steps if task in self.by_task else array("q")
+        return steps[element] if 0 <= element < len(steps) else None
 
 
 class Watched(Operator):
     """As the operator, listened to."""
 
-    def __init__(self, operator: Operator, hunt: Hunt):
+    def __init__(self, operator: Operator, hunt: Hunt, begun: int):
+        self.steps = array("q", [begun])
         self._operator = operator
         self._hunt = hunt
         self._context: Any = None
 
-    def _moment(self, call: str) -> Moment:
-        return self._hunt.moment(call, self._context)
+    def _moment(self, call: str, *, known: bool = True) -> Moment:
+        """Looking at an operator's state is nothing that it is given. A body that is being made knows no place yet."""
+        step = self._hunt.step()
+        if call != "snapshot":
+            self.steps.append(step)
+        task, body = self._context.task, self._context if known else None
+        return Moment(call, getattr(body, "epoch", 0), getattr(body, "record_count", 0), step, task)
 
     def open(self, context: Context) -> None:
         """As the operator."""
         self._context = context
-        # The body is still being made, so it can't say where it stands.
-        with self._hunt.listens.listening(self._hunt.moment("open")):
+        self._hunt.by_task[context.task] = self
+        with self._hunt.listens.listening(self._moment("open", known=False)):
             self._operator.open(context)
 
     def on_record(self, record: Record, context: Context) -> None:
@@ -84,5 +88,5 @@ class Watched(Operator):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """As the operator."""
-        with self._hunt.listens.listening(self._hunt.moment("restore")):
+        with self._hunt.listens.listening(self._moment("restore", known=False)):
             self._operator.restore(state)
