@@ -45,6 +45,7 @@ def test_pictures_are_remade(visit: Callable[..., Visitor], shown: dict[str, str
     page.get_by_role("button", name="Start the replay").click()
     expect(page.locator("#verdict")).to_contain_text("identical", timeout=120_000)
     replay = page.url.partition("?")[0].removeprefix(visitor.site.url)
+    _annotate(visitor.open(f"{replay}?step=2202"))
     pages = {
         "jobs": ("/", "#job-rows a"),
         "job": (f"/jobs/{job}/", ".graph-svg .task"),
@@ -62,6 +63,22 @@ def test_pictures_are_remade(visit: Callable[..., Visitor], shown: dict[str, str
             page = visitor.open(path)
             expect(page.locator(awaited).first).to_be_attached()
             _save(page, PICTURES / f"{name}{suffix}.png")
+
+
+def _annotate(page: Page) -> None:
+    """A breakpoint and notes, as somebody leaves them who looked at the recovery before."""
+    page.locator("#find").fill("kind = hold-back from hit 5 every 10")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#stops [data-hits]")).to_contain_text("hit")
+    running = page.locator('.diagram [data-state="Running"]').get_attribute("data-first")
+    for step, text in ((2202, "compare with map-1.3 here"), (running, "a new execution from here on")):
+        page.locator("#strip").focus()
+        page.keyboard.press("m")
+        page.keyboard.type(text)
+        page.locator("#note-first").fill(str(step))
+        page.locator("#note-last").fill(str(step))
+        page.keyboard.press("Enter")
+        expect(page.locator("#notes")).to_contain_text(text)
 
 
 def _save(page: Page, path: Path) -> None:
