@@ -23,12 +23,15 @@ def flag(name: str, default: bool) -> bool:
     raise SettingError(f"{name} is {value!r}; say 1 or 0.")
 
 
-def number(name: str, default: int) -> int:
+def number(name: str, default: int, *, least: int | None = None) -> int:
     value = text(name)
     try:
-        return int(value) if value else default
+        found = int(value) if value else default
     except ValueError:
         raise SettingError(f"{name} is {value!r}; it must be a whole number.") from None
+    if least is not None and found < least:
+        raise SettingError(f"{name} is {found}; it must be {least} or more.")
+    return found
 
 
 def words(name: str, default: list[str]) -> list[str]:

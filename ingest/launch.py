@@ -304,7 +304,7 @@ def run_replay(
         child.send(_replay_message(request) | {"log": str(Path(log_path).absolute())})
         while not cancelled():
             if time.monotonic() > latest_s:  # its own alarm is not heard where C code holds the interpreter
-                raise ReplayFailed(f"{request.limits.reached(TIME)}. The steps so far can be looked at.")
+                raise ReplayFailed(f"{request.limits.reached(TIME)}.")
             message = child.receive(LOOK_S)
             if message is None:
                 continue
@@ -319,7 +319,7 @@ def run_replay(
         used_s = child.cpu_s()
         status = child.kill()
         if used_s >= request.limits.cpu_s:
-            raise ReplayFailed(f"{request.limits.reached(CPU)}. The steps so far can be looked at.") from None
+            raise ReplayFailed(f"{request.limits.reached(CPU)}.") from None
         raise ReplayChildDied(
             f"the replay's process ended in the middle of its work ({ending(status)}; {gone}). Retry it. "
             f"Its log is {log_path}."

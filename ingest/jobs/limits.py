@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from ingest.replay_limits import CPU, FILE, MEMORY, OPEN_FILES, TIME, ReplayLimits
+from replay.debugger.hunting.readings import source_name
 
 MAPPED_BYTES = 4 << 30
 """Mapped files count into the address space, so what bounds memory is the data limit; this much is on top of it."""
@@ -94,7 +95,7 @@ def operators_line(traceback: TracebackType | None) -> str:
         if package in _OURS:
             found = ""
         elif package not in sys.stdlib_module_names:
-            found = f", in {traceback.tb_frame.f_code.co_filename}, line {traceback.tb_lineno}"
+            found = f", in {source_name(traceback.tb_frame.f_code.co_filename)}, line {traceback.tb_lineno}"
         traceback = traceback.tb_next
     return found
 

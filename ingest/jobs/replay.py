@@ -98,7 +98,7 @@ def _limited(request: Command, answers: Answers, sink: ParquetStepSink, limits: 
         except (OSError, MemoryError):
             log.exception("the last steps could not be written")
         reached = f"{limits.reached(which)} after {sink.steps:,} steps{where}"
-        answers.send(failed=f"{reached}. The steps so far can be looked at.")
+        answers.send(failed=f"{reached}.")
 
     def give_up(which: str) -> None:
         use_reserve()

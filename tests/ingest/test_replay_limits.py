@@ -94,10 +94,10 @@ def test_a_limit_ends_the_replay_with_a_sentence_and_its_steps_stay(
 ):
     found = ended(recorded, tmp_path, operator, **limits)
     assert f"ended at its limit of {which} after {found.steps:,} steps" in found.sentence
-    where = found.sentence.partition(" steps, in ")[2].partition(". The steps")[0]
+    where = found.sentence.partition(" steps, in ")[2].removesuffix(".")
     file, _, line = where.rpartition(", line ")
-    assert Path(file) == path / "shop" / "operators.py"
-    assert at in Path(file).read_text().splitlines()[int(line) - 1]
+    assert file == "shop/operators.py"
+    assert at in (path / file).read_text().splitlines()[int(line) - 1]
     # As far as the operator came, and not only what was written for other reasons.
     assert StepReader(tmp_path / "steps").rows("SELECT count(*) > 100 FROM steps WHERE kind = 'deliver-record'")[0][0]
 
@@ -167,3 +167,14 @@ def test_limits_are_set_and_never_raised():
     usual = ReplayLimits()
     expected = [usual.memory_bytes + MAPPED_BYTES, usual.memory_bytes, 0, 100, usual.file_bytes, usual.cpu_s]
     assert json.loads(done.stdout) == expected
+
+
+@pytest.mark.parametrize("value", ["-1", "0", "x"])
+def test_a_limit_that_is_none_is_refused_when_the_server_starts(value: str, tmp_path: Path):
+    """-1 would be no limit at all to the system."""
+    environment = {**os.environ, "CLONOSCOPE_REPLAY_CPU_S": value, "CLONOSCOPE_DATA": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "jobs"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0 and "CLONOSCOPE_REPLAY_CPU_S is " in done.stderr
+    assert "Traceback" not in done.stderr
