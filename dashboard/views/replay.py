@@ -123,10 +123,18 @@ def _panels(request: HttpRequest, replay: Replay, written: StepReader, row: dict
         "inputs": inputs_around(inputs(written, row["step"], channels_of(task)), row["channel"]),
         "told": told(written),
         "ledger": ledger(written, row["step"]),
-        "held_state": state_at(written, row["step"], request.GET.get("prefix", ""), request.GET.get("keys", "")),
-        "keys_after": request.GET.get("keys", ""),
-        "prefix": request.GET.get("prefix", ""),
+        **_keys(request, written, row["step"]),
         "why": why_line(written, replay.job_id, row["step"], everything=request.GET.get("why") == "all"),
         "why_all": request.GET.get("why") == "all",
         "task_is_sink": task is not None and not task.outputs,
     }
+
+
+def _keys(request: HttpRequest, written: StepReader, step: int) -> dict[str, Any]:
+    """A cursor that was bent on its way shows the first keys, and takes nothing else off the page."""
+    prefix, after = request.GET.get("prefix", ""), request.GET.get("keys", "")
+    try:
+        held = state_at(written, step, prefix, after)
+    except Problem:
+        held, after = state_at(written, step, prefix), ""
+    return {"held_state": held, "keys_after": after, "prefix": prefix}

@@ -110,3 +110,10 @@ def test_what_cannot_be_read_is_a_fault_or_a_line_as_was_asked(replay: Replay) -
         assert client.get(f"{api}/{path}").status_code == 422
         assert client.get(f"{api}/{path}&lenient=true").status_code == 200
     assert "is no field of a step" in client.get(f"{api}/go?to=knid+%3D+x&lenient=true").json()["why"]
+
+
+@pytest.mark.parametrize("bent", ["keys=x", "keys=%F0%9F%92%A9", "view=9-1&panel=%22%3E&why=some&unit=mile", "step=-1"])
+def test_a_bent_link_opens_the_page_with_what_of_it_can_be_read(replay: Replay, bent: str) -> None:
+    page = as_seen_by(replay.owner).get(f"/replays/{replay.id}/?{bent}")
+    assert page.status_code == 200
+    assert b'id="now"' in page.content and b'id="state"' in page.content
