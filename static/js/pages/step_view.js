@@ -56,12 +56,17 @@ export function putPanels(nodes) {
   const active = document.activeElement;
   for (const node of nodes) {
     const old = node.id ? document.getElementById(node.id) : undefined;
-    if (!old) continue;
+    if (!old || (node.dataset.ofStep === old.dataset.ofStep && isWrittenIn(old))) continue;
     const [focused, opened] = [old.contains(active) ? pathTo(active) : undefined, Boolean(old.querySelector("details[open]"))];
     old.replaceWith(node);
     if (opened) for (const details of node.querySelectorAll("details")) details.open = true;
     if (focused) node.querySelector(focused)?.focus();
   }
+}
+
+/** A panel of the same step in which somebody has begun to write stays as it is. */
+function isWrittenIn(panel) {
+  return "ofStep" in panel.dataset && [...panel.querySelectorAll("input[type=text]")].some((field) => field.value !== field.defaultValue);
 }
 
 function pathTo(element) {
