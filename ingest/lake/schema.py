@@ -19,17 +19,22 @@ _I64, _I32, _TEXT, _BYTES, _BOOL = pa.int64(), pa.int32(), pa.string(), pa.binar
 class Table:
     """A lake table. `counting` columns only ever go up within a log or channel: they are stored as differences.
 
-    In `distinct` columns hardly any value comes twice: they are stored without a dictionary.
+    In `distinct` columns hardly any value comes twice: they are stored without a dictionary. `scanned` columns are read
+    from end to end: they are packed less, and unpack sooner.
     """
 
     name: str
     schema: pa.Schema
     counting: frozenset[str] = frozenset()
     distinct: frozenset[str] = frozenset()
+    scanned: frozenset[str] = frozenset()
 
 
-def table(name: str, columns: dict[str, pa.DataType], counting: str = "", distinct: str = "") -> Table:
-    return Table(name, pa.schema(list(columns.items())), frozenset(counting.split()), frozenset(distinct.split()))
+def table(
+    name: str, columns: dict[str, pa.DataType], counting: str = "", distinct: str = "", scanned: str = ""
+) -> Table:
+    kinds = (frozenset(words.split()) for words in (counting, distinct, scanned))
+    return Table(name, pa.schema(list(columns.items())), *kinds)
 
 
 DETERMINANTS = table(

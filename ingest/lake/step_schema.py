@@ -33,6 +33,7 @@ STEPS = table(
     },
     counting="step record_count t_us log_offset buffer",
     distinct="text",
+    scanned="text",
 )
 CAUSES = table("causes", {"step": _I64, "cause": _TEXT}, counting="step", distinct="cause")
 STATE_CHANGES = table(

@@ -150,8 +150,10 @@ class TableWriter:
                 folder.mkdir(exist_ok=True)  # fails if the root is gone, as it should
             self._temporary = folder / f".{self.name}.{uuid.uuid4().hex}.tmp"
             plain = self.table.counting | self.table.distinct
+            packed = {field.name: "lz4" if field.name in self.table.scanned else "zstd" for field in self.table.schema}
             self._writer = pq.ParquetWriter(
-                self._temporary, self.table.schema, compression="zstd", compression_level=self.level,
+                self._temporary, self.table.schema, compression=packed,
+                compression_level={name: self.level for name, how in packed.items() if how == "zstd"},
                 use_dictionary=[field.name for field in self.table.schema if field.name not in plain],
                 column_encoding=dict.fromkeys(sorted(self.table.counting), "DELTA_BINARY_PACKED"),
                 write_page_index=True,
