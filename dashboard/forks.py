@@ -42,6 +42,7 @@ def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
             task=parent.task,
             failure=parent.failure,
             attempt=parent.attempt,
+            until=parent.until,
             parent=parent,
             fork_step=step,
             change=meant,
@@ -54,6 +55,8 @@ def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
 def _check_parent(parent: Replay, step: int) -> None:
     if parent.change is not None:
         raise Refused("This replay is a fork itself; fork the replay that it is a fork of.")
+    if parent.tasks:
+        raise Refused("Recoveries replayed together are not forked; replay one of the tasks alone, and fork that.")
     if parent.status not in READABLE or parent.verdict not in ("identical", "free"):
         came = parent.verdict or parent.status
         raise Refused(f"This replay is {came}; only one that follows its log to the end can be forked.")

@@ -28,6 +28,7 @@ from dashboard.removal import remove_path
 from dashboard.work import interrupt
 from dashboard.work.queue import enqueue
 from replay.debugger.diverging.findings import OnDivergence
+from replay.debugger.following import Until
 from replay.errors import ReplayError
 
 NAME_LENGTH = 200
@@ -143,13 +144,22 @@ def start_replay(
     attempt: int | None = None,
     on_divergence: OnDivergence = "stop",
     hunt: bool = False,
+    until: Until = "snapshot",
 ) -> Replay:
-    """Of a failure, or of one attempt of a task; `hunt` looks for what its operator reads past its log."""
+    """Of a failure, or of one attempt of a task; `hunt` looks for what its operator reads past its log.
+
+    Where no task is named, those that are recovered from together with it are replayed with it; a hunt is of one task.
+    """
+    if hunt and until != "snapshot":
+        raise Refused("A hunt follows a recovery to its next snapshot; leave out until.")
+    if attempt is not None and until != "snapshot":
+        raise Refused("An attempt is executed to the end of its own log; until goes with a failure.")
     with transaction.atomic():
         row = Job.objects.select_for_update().get(id=job.id)
         if row.status not in READABLE:
             raise Refused(f"The job is {row.status}; a replay needs its tables.")
-        task, failure = _checked_target(row, task, failure, attempt)
+        failed, failure = _checked_target(row, task, failure, attempt)
+        task = failed if task or hunt else ""
         replay = Replay.objects.create(
             job=row,
             owner=user,
@@ -158,6 +168,7 @@ def start_replay(
             attempt=attempt,
             on_divergence="go-on" if hunt else on_divergence,
             hunt=hunt,
+            until=until,
         )
         enqueue(Work.Kind.REPLAY, replay.id)
     joblog.write(job.id, f"Replay {replay.id} queued: {_named(replay)}.")

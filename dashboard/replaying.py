@@ -42,7 +42,7 @@ class Wanted:
     def targets(self, failures: Sequence[tuple[int, str]]) -> list[Wanted]:
         if self.attempt is not None or self.failure is not None:
             return [self]
-        found = [replace(self, task=task, failure=number) for number, task in failures if self.task in (None, task)]
+        found = [replace(self, failure=number) for number, task in failures if self.task in (None, task)]
         if not found:
             of = f" of {self.task}" if self.task else ""
             raise ReplayError(f"the recording has no failure{of}", remedy="Name an attempt with --task and --attempt")
@@ -67,18 +67,31 @@ def replay_path(path: Path, wanted: Wanted) -> list[dict[str, Any]]:
             return [_forked(bundle, wanted, wanted.fork_step)]
         failures = [(e["failure"], str(e["task"])) for e in bundle.events() if e.get("type") == "task-failed"]
         if wanted.hunt:
-            return [_hunted(path, one) for one in wanted.targets(failures)]
-        return [
-            replay(
+            of_task = dict(failures)  # a hunt is of one task
+            alone = [replace(one, task=one.task or of_task.get(one.failure or 0)) for one in wanted.targets(failures)]
+            return [_hunted(path, one) for one in alone]
+        return _each(
+            wanted.targets(failures),
+            lambda one: replay(
                 bundle,
                 task=one.task,
                 failure=one.failure,
                 attempt=one.attempt,
                 until=one.until,
                 on_divergence=one.on_divergence,
-            ).to_json()
-            for one in wanted.targets(failures)
-        ]
+            ).to_json(),
+        )
+
+
+def _each(targets: Sequence[Wanted], replayed: Callable[[Wanted], dict[str, Any]]) -> list[dict[str, Any]]:
+    """One replay a failure, but for those that were replayed together with an earlier one."""
+    outcomes: list[dict[str, Any]] = []
+    done: set[int] = set()
+    for one in targets:
+        if one.failure is None or one.failure not in done:
+            outcomes.append(replayed(one))
+            done |= set(outcomes[-1]["detail"].get("failures", ()))
+    return outcomes
 
 
 def _hunted(path: Path, wanted: Wanted) -> dict[str, Any]:
@@ -141,14 +154,12 @@ def replay_job(job: Job, wanted: Wanted, say: Callable[[str], object]) -> list[d
     failures = [(one["failure"], str(one["task"])) for one in job.facts.get("failures", [])]
     if wanted.fork_step is not None:
         return [_fork_as_work(job, wanted, wanted.fork_step, failures, say)]
-    return [_as_work(job, one, say) for one in (wanted.targets(failures) if job.readable else [wanted])]
+    return _each(wanted.targets(failures) if job.readable else [wanted], lambda one: _as_work(job, one, say))
 
 
 def _as_work(job: Job, wanted: Wanted, say: Callable[[str], object]) -> dict[str, Any]:
-    replay = jobs.start_replay(
-        job.owner, job, wanted.task or "", wanted.failure, wanted.attempt, wanted.on_divergence, wanted.hunt
-    )
-    replay = jobs.start_replay(job.owner, job, wanted.task or "", wanted.failure, wanted.attempt, wanted.on_divergence)
+    how = wanted.on_divergence, wanted.hunt, wanted.until
+    replay = jobs.start_replay(job.owner, job, wanted.task or "", wanted.failure, wanted.attempt, *how)
     return _ended(job, replay, say)
 
 
@@ -157,6 +168,8 @@ def _fork_as_work(
 ) -> dict[str, Any]:
     """Of the last replay of this that can be forked; where there is none, of one that is made now."""
     one = wanted.targets(failures)[0]
+    if one.failure is not None and one.task is None:  # a fork is of one task
+        one = replace(one, task=dict(failures).get(one.failure))
     made = job.replays.filter(failure=one.failure, attempt=one.attempt, change=None, verdict__in=["identical", "free"])
     parent = (made.filter(task=one.task) if one.task else made).first()
     if parent is None:

@@ -93,6 +93,7 @@ class ReplayRequest:
     attempt: int | None = None
     on_divergence: str = "stop"
     hunt: bool = False
+    until: str = "snapshot"
     fork_step: int | None = None
     change: dict[str, Any] | None = None
     limits: ReplayLimits = field(default_factory=ReplayLimits)
@@ -367,6 +368,7 @@ def _replay_message(request: ReplayRequest) -> dict[str, Any]:
         "attempt": request.attempt,
         "on_divergence": request.on_divergence,
         "hunt": request.hunt,
+        "until": request.until,
         "fork_step": request.fork_step,
         "change": request.change,
         "limits": asdict(request.limits),

@@ -60,6 +60,7 @@ def replay_out(replay: Replay) -> dict[str, Any]:
         "task": replay.task,
         "failure": replay.failure,
         "attempt": replay.attempt,
+        "until": replay.until,
         "on_divergence": replay.on_divergence,
         "hunt": replay.hunt,
         "parent": replay.parent_id,

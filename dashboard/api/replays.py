@@ -30,7 +30,8 @@ def start_replay(request: HttpRequest, job_id: str, asked: ReplayIn) -> Status[d
     """Of a failure (with a task where several failed in one blow), or of one attempt of a task."""
     user = caller(request)
     job = visible_job(user, job_id)
-    replay = jobs.start_replay(user, job, asked.task, asked.failure, asked.attempt, asked.on_divergence, asked.hunt)
+    how = asked.on_divergence, asked.hunt, asked.until
+    replay = jobs.start_replay(user, job, asked.task, asked.failure, asked.attempt, *how)
     return Status(202, replay_detail(replay))
 
 

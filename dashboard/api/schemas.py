@@ -8,6 +8,7 @@ from typing import Any
 from ninja import Field, Schema
 
 from replay.debugger.diverging.findings import OnDivergence
+from replay.debugger.following import Until
 
 
 class ErrorBody(Schema):
@@ -83,6 +84,7 @@ class ReplayIn(Schema):
     failure: int | None = Field(None, ge=0, lt=2**31)
     attempt: int | None = Field(None, ge=0, lt=2**31)
     on_divergence: OnDivergence = Field("stop", description="Stop at a divergence, or go on and number what follows.")
+    until: Until = Field("snapshot", description="How far a recovery is followed beyond what was returned.")
     hunt: bool = Field(False, description="Look for what the operator reads past its log; goes on past divergences.")
 
 
@@ -114,6 +116,7 @@ class ReplayOut(Schema):
     task: str
     failure: int | None
     attempt: int | None
+    until: Until
     on_divergence: OnDivergence
     hunt: bool
     parent: str | None = Field(description="of a fork, the replay that it is one of, unless that is deleted")

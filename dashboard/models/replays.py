@@ -34,6 +34,12 @@ class OnDivergence(models.TextChoices):
     GO_ON = "go-on"
 
 
+class Until(models.TextChoices):
+    RUNNING = "running"
+    SNAPSHOT = "snapshot"
+    END = "end"
+
+
 class Replay(models.Model):
     id = models.CharField(primary_key=True, max_length=14, default=new_replay_id, editable=False)
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="replays")
@@ -41,6 +47,7 @@ class Replay(models.Model):
     task = models.CharField(max_length=200, blank=True, default="")
     failure = models.IntegerField(null=True, blank=True)
     attempt = models.IntegerField(null=True, blank=True)
+    until = models.CharField(max_length=8, choices=Until, default=Until.SNAPSHOT)
     on_divergence = models.CharField(max_length=8, choices=OnDivergence, default=OnDivergence.STOP)
     hunt = models.BooleanField(default=False)
     # Of a fork: what it is a fork of, at which step, and the change as `replay.debugger.forks` reads it.
@@ -63,6 +70,20 @@ class Replay(models.Model):
 
     def __str__(self) -> str:
         return f"replay {self.id} of {self.job_id}"
+
+    @property
+    def tasks(self) -> list[dict[str, Any]]:
+        """Of recoveries that were replayed together, what each came to; empty for one by itself."""
+        found = self.detail.get("tasks")
+        return found if isinstance(found, list) else []
+
+    @property
+    def named(self) -> str:
+        """Whose it is, as far as that is known."""
+        if self.task or not self.tasks:
+            return self.task
+        names = [str(one.get("task")) for one in self.tasks]
+        return ", ".join(names) if len(names) <= 3 else f"{names[0]}, {names[1]} and {len(names) - 2} more"
 
     @property
     def readable(self) -> bool:

@@ -19,6 +19,7 @@ from dashboard.queries.lake import lake
 from dashboard.views.access import own_job, owns, person, visible_job
 from dashboard.views.telling import tells_problems
 from replay.debugger.diverging.findings import OnDivergence
+from replay.debugger.following import UNTIL
 
 
 @login_required
@@ -84,6 +85,11 @@ def _start(request: HttpRequest, job: Job) -> HttpResponse:
     number, _, task = rest.partition(":")
     on_divergence: OnDivergence = "go-on" if request.POST.get("on_divergence") == "go-on" else "stop"
     how: dict[str, Any] = {"on_divergence": on_divergence, "hunt": request.POST.get("hunt") == "1"}
+    until = request.POST.get("until", "snapshot")
+    if kind == "failure" and until in UNTIL:
+        how["until"] = until
+    if request.POST.get("together") == "1":
+        task = ""
     try:
         if kind == "failure" and number.isdecimal():
             replay = jobs.start_replay(person(request), job, task, failure=int(number), **how)

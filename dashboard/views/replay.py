@@ -17,6 +17,7 @@ from dashboard.queries.failures import Failure, job_failures
 from dashboard.queries.graph import job_graph
 from dashboard.queries.kinds import STEPS, for_script
 from dashboard.queries.lake import lake
+from dashboard.queries.of_task import lanes, of_task, open_orders
 from dashboard.queries.recoveries import recoveries
 from dashboard.queries.recovery_log import recovery_log
 from dashboard.queries.replay_channels import inputs, inputs_around, ledger, told
@@ -102,7 +103,11 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
         "row": row,
         "around": around,
         "around_first": around[0]["step"],
-        "spans": state_spans(written),
+        "spans": state_spans(of_task(replay, written, row["task"])),
+        "lanes": (several := lanes(replay, written)),
+        "of_several": bool(several),
+        "open_orders": (unproven := open_orders(written, first, first + shown)),
+        "open_order": unproven.get(step),
         "kinds": (kinds := kind_counts(written)),
         "whole": replay.readable and any(one.kind == "finish" for one in kinds),
         "diverged_at": next((one.first_step for one in kinds if one.kind == "diverge"), None),
@@ -116,14 +121,15 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
 def _panels(request: HttpRequest, replay: Replay, written: StepReader, row: dict[str, Any]) -> dict[str, Any]:
     found = job_graph(replay.job_id)
     task = found.manifest.task(row["task"] or replay.task) if found else None
-    log = recovery_log(written, replay.job_id, row["step"])
+    own = of_task(replay, written, row["task"])
+    log = recovery_log(own, replay.job_id, row["step"])
     return {
         "log": log,
         "taken": taken_rows(found, task, log),
-        "inputs": inputs_around(inputs(written, row["step"], channels_of(task)), row["channel"]),
-        "told": told(written),
-        "ledger": ledger(written, row["step"]),
-        **_keys(request, written, row["step"]),
+        "inputs": inputs_around(inputs(own, row["step"], channels_of(task)), row["channel"]),
+        "told": told(own),
+        "ledger": ledger(own, row["step"]),
+        **_keys(request, own, row["step"]),
         "why": why_line(written, replay.job_id, row["step"], everything=request.GET.get("why") == "all"),
         "why_all": request.GET.get("why") == "all",
         "task_is_sink": task is not None and not task.outputs,

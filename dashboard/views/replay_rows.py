@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from dashboard.describing import described_row
 from dashboard.models import Replay
 from dashboard.queries.graph import JobGraph, job_graph
+from dashboard.queries.of_task import of_task
 from dashboard.queries.recovery_log import RecoveryLog, log_window
 from dashboard.queries.replay_channels import inputs, inputs_window, ledger_window
 from dashboard.queries.replay_overview import is_whole
@@ -44,22 +45,22 @@ def replay_rows(request: HttpRequest, replay_id: str, name: str) -> HttpResponse
 
 
 def _steps(replay: Replay, written: StepReader, step: int, first: int, count: int) -> dict[str, Any]:
-    return {"around": written.between(first, first + count)}
+    return {"around": written.between(first, first + count), "of_several": not replay.task}
 
 
 def _log(replay: Replay, written: StepReader, step: int, first: int, count: int) -> dict[str, Any]:
-    log = log_window(written, replay.job_id, step, first, count)
+    log = log_window(_own(replay, written, step), replay.job_id, step, first, count)
     return {"log": log, "taken": taken_rows(job_graph(replay.job_id), _task(replay, written, step), log)}
 
 
 def _inputs(replay: Replay, written: StepReader, step: int, first: int, count: int) -> dict[str, Any]:
-    all_of_them = inputs(written, step, channels_of(_task(replay, written, step)))
+    all_of_them = inputs(_own(replay, written, step), step, channels_of(_task(replay, written, step)))
     row, is_all = written.step(step), is_whole(replay.readable, written)
     return {"inputs": inputs_window(all_of_them, first, count), "row": row, "whole": is_all}
 
 
 def _outputs(replay: Replay, written: StepReader, step: int, first: int, count: int) -> dict[str, Any]:
-    return {"ledger": {"rows": ledger_window(written, step, first, count)}}
+    return {"ledger": {"rows": ledger_window(_own(replay, written, step), step, first, count)}}
 
 
 LISTS: dict[str, Callable[[Replay, StepReader, int, int, int], dict[str, Any]]] = {
@@ -78,6 +79,12 @@ def taken_rows(found: JobGraph | None, task: Task | None, log: RecoveryLog) -> l
 
 def channels_of(task: Task | None) -> list[str]:
     return [str(channel) for channel in task.inputs] if task else []
+
+
+def _own(replay: Replay, written: StepReader, step: int) -> StepReader:
+    """Of the task whose step is shown, where several are replayed together."""
+    row = written.step(step)
+    return of_task(replay, written, row["task"] if row else None)
 
 
 def _task(replay: Replay, written: StepReader, step: int) -> Task | None:

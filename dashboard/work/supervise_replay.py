@@ -57,6 +57,7 @@ def _replay(held: Claim, lease: Lease, replay: Replay) -> dict[str, Any]:
         task=replay.task or None,
         failure=replay.failure,
         attempt=replay.attempt,
+        until=replay.until,
         on_divergence=replay.on_divergence,
         hunt=replay.hunt,
         fork_step=replay.fork_step,
@@ -93,6 +94,8 @@ def _publish(held: Claim, replay: Replay, outcome: dict[str, Any]) -> None:
     with fenced(held) as work:
         finish(work, Work.State.DONE)
         made = {name: outcome[name] for name in PUBLISHED if outcome.get(name) is not None}
+        if "tasks" in made.get("detail", {}):
+            made.pop("task", None)  # of all of them: it is asked for so once more when it is tried again
         # The row's own attempt says what was asked for; this one, what was executed.
         made["detail"] = {**made.get("detail", {}), "attempt": outcome.get("attempt")}
         set_status(held.target, Status.READY, "", **made)

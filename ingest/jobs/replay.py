@@ -31,6 +31,7 @@ def run(request: Command, answers: Answers, sink: ParquetStepSink) -> None:
     tell = Teller(answers)
     tell("reading", 0, None, "steps", always=True)
     which: dict[str, Any] = {name: request.get(name) for name in ("task", "failure", "attempt", "on_divergence")}
+    which["until"] = request.get("until", "snapshot")
     hunt = hunted.hunt_beside(sink) if request.get("hunt") else None
     if hunt is not None:
         # All that the operator reads is to be heard, also past what comes of it.
@@ -39,7 +40,7 @@ def run(request: Command, answers: Answers, sink: ParquetStepSink) -> None:
         if request.get("change") is None:
             outcome = replay(bundle, **which, sink=sink, progress=tell)
         else:
-            asked = {name: which[name] for name in ("task", "failure", "attempt")}
+            asked = {name: which[name] for name in ("task", "failure", "attempt", "until")}
             change = change_of(request["change"])
             outcome = fork(bundle, **asked, step=request["fork_step"], change=change, sink=sink, progress=tell)
     tell("sorting", sink.steps, sink.steps, "steps", always=True)

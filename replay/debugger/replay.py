@@ -21,6 +21,7 @@ from replay.debugger.steps import Progress, StepWriter
 from replay.debugger.story import Story
 from replay.debugger.together.ahead import Ahead
 from replay.debugger.together.conductor import Conductor
+from replay.debugger.together.connected import recovered_together
 from replay.debugger.together.exchange import Attempt, Exchange
 from replay.debugger.together.result import outcome_of
 from replay.debugger.turns import Turns, at_once
@@ -80,7 +81,8 @@ def _together(source: RecordingSource, story: Story, parts: list[_Part]) -> Outc
     outcome = outcome_of(lead.attempt, lead.scene.failure, [(outcome, steps) for _, outcome, steps in ended])
     causes = tuple(f"step:{part.steps.latest}" for part in parts if part.steps.latest is not None)
     lead.steps.write("finish", outcome.sentence, actor="coordinator", causes=causes)
-    return dataclasses.replace(outcome, steps=lead.steps.count)
+    failures = list(recovered_together(story, source.graph, lead.scene.failure or 0))
+    return dataclasses.replace(outcome, steps=lead.steps.count, detail={**outcome.detail, "failures": failures})
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ class Command(Base):
             metavar="X",
             choices=UNTIL,
             default="snapshot",
-            help=f"how far to go on along the new attempt's own log: {', '.join(UNTIL)}; of a bundle's path",
+            help=f"how far to go on along the new attempt's own log: {', '.join(UNTIL)}",
         )
         parser.add_argument(
             "--on-divergence",
@@ -74,11 +74,6 @@ class Command(Base):
             step,
             change,
         )
-        if wanted.until != "snapshot" and any(map(replaying.is_job_id, targets)):
-            raise WrongUse(
-                "--until goes with a bundle's path; the replay of a stored job goes to the next snapshot. "
-                "Export the job, then replay what was written."
-            )
         if wanted.hunt and wanted.until != "snapshot":
             raise WrongUse("--hunt follows a recovery to the next snapshot; leave out --until.")
         if wanted.failure is not None and wanted.attempt is not None:

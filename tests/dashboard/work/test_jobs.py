@@ -154,7 +154,8 @@ def test_a_replay_needs_a_failure_or_an_attempt_that_there_is(owner: User, ready
         with pytest.raises(jobs.Refused):
             jobs.start_replay(owner, ready, **wrong)
     assert not Replay.objects.exists()
-    assert jobs.start_replay(owner, ready, failure=0).task == "source.0"
+    assert jobs.start_replay(owner, ready, failure=0).task == "", "of all that is recovered from together"
+    assert jobs.start_replay(owner, ready, "source.0", failure=0).task == "source.0"
 
 
 def test_a_replay_can_be_cancelled_tried_again_and_deleted(owner: User, ready: Job) -> None:
