@@ -11,7 +11,7 @@ from replay.debugger.agreeing.contradictions import check_attempt, first_contrad
 from replay.debugger.agreeing.events import check_events
 from replay.debugger.agreeing.lines import check_offsets
 from replay.debugger.agreeing.receipts import check_receipts
-from replay.debugger.agreeing.transactions import check_transactions
+from replay.debugger.agreeing.transactions import check_flushed, check_transactions
 from replay.debugger.answers import Answers, Bringers, check_prefix_of_lineage, first_difference
 from replay.debugger.evidence import check_output
 from replay.debugger.following import Following, Until
@@ -219,7 +219,10 @@ class RecoveryReplay:
         check_prefix_of_lineage(source, scene.task, scene.before, logs)
         returned = _by_thread(logs)
         check_decodable(returned, "what was returned", len(source.graph.task(scene.task).inputs))
-        bringers = Bringers.of(self.walk.answers.holders_of(scene.task), logs, self.walk.started_us)
+        try:
+            bringers = Bringers.of(self.walk.answers.holders_of(scene.task), logs, self.walk.started_us)
+        except DivergenceFound as found:
+            raise first_contradiction(source, self.story, source.graph.order) or found from None
         try:
             yield from self._follow(returned, bringers)
         except Missing:
@@ -340,6 +343,7 @@ class RecoveryReplay:
         source, task = self.source, self.scene.task
         touched = {task, *source.graph.upstream(task)}
         self._agreed(check_transactions, source)
+        self._agreed(check_flushed, source)
         size = self._buffer_bytes(source.graph.order)
         for one in source.graph.order:
             if not source.graph.task(one).inputs:

@@ -206,7 +206,8 @@ class Story:
 def extents_of(event: Event) -> list[tuple[str, str, int, int]]:
     """The `logs` of an answer, those that are well formed."""
     found = []
-    for extent in event.get("logs") or ():
+    logs = event.get("logs")
+    for extent in logs if isinstance(logs, list | tuple) else ():
         if isinstance(extent, list) and len(extent) == 4:
             task, thread, epoch, upto = extent
             if isinstance(task, str) and isinstance(thread, str) and type(epoch) is int and type(upto) is int:

@@ -15,6 +15,7 @@ from replay.debugger.steps import StepWriter
 from replay.debugger.story import Event, Story, extents_of
 from replay.debugger.together.exchange import Exchange
 from replay.debugger.walk_words import effect_words, event_words, merge_words, transition_words
+from replay.debugger.words import listed
 from replay.errors import CorruptRecording, UnexpectedEvent
 from replay.model import ChannelId, Graph, TaskId
 from replay.recovery import (
@@ -258,13 +259,27 @@ class Walk:
             seen = f"{self._observed[0][0]} to {self._observed[0][1]}" if self._observed else "nothing"
             found = DivergenceFound(
                 f"Event {event['n']} records that {self.scene.task} went from {before} to {after}, but the recovery "
-                f"manager does {seen} there.",
+                f"manager does {seen} there{self._awaited()}.",
                 member="events.ndjson",
                 event=event["n"],
                 asked=seen,
                 logged=f"{before} to {after}",
             )
             self.steps.findings.differs(found)
+
+    def _awaited(self) -> str:
+        """What the manager still waits for, as an event of it is missing, or is not what it was."""
+        state = self.manager.state
+        context = state.context
+        lacking = [f"checkpoint {one} to be restored (state-restored)" for one in sorted(context.restoring)]
+        away = sorted(context.setting.channels - context.connected)
+        lacking += [f"{channel} to be there as its {side} (channel-reconnected)" for channel, side in away]
+        if state.name == "WaitingDeterminants":
+            asked = [one for one in context.setting.asked_for_own if (self.scene.task, one) not in self.answered]
+            lacking = [f"an answer on {channel} (determinants-received)" for channel in asked]
+        elif state.name != "WaitingConnections":
+            return ""
+        return f": it still waits for {listed(lacking)}" if lacking else ""
 
     def _recorded_effect(self, kind: str, event: Event) -> None:
         fields = _fields_of(event)

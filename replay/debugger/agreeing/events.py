@@ -31,7 +31,7 @@ class _Events:
     def __init__(self, source: RecordingSource, story: Story):
         self.source = source
         self.story = story
-        self.states: dict[tuple[Any, Any], str] = {}
+        self.states: dict[tuple[str, str], str] = {}
         self.ends: dict[tuple[str, Thread, int], set[int]] = {}
 
     def run(self) -> None:
@@ -69,7 +69,7 @@ class _Events:
                 )
 
     def _check_state(self, number: int, event: Event) -> None:
-        key = event.get("at", event.get("task")), event.get("attempt")
+        key = str(event.get("at", event.get("task"))), str(event.get("attempt"))
         before, begins = self.states.get(key, "Standby"), event.get("from")
         if begins != before:
             self._differs(

@@ -33,6 +33,8 @@ class _Receipts:
         self.i = i
         self.channel: Channel = source.graph.channel(source.graph.task(task).inputs[i])
         self.sent: dict[int, dict[_Sending, tuple[int, int, int]]] = {}
+        self.senders = {n for one, n in story.starts if one == self.channel.source}
+        self.senders |= set(source.attempts(self.channel.source))
         self.life = life_of(story.lives, task, attempt)
         self.ends = _ends(source, task, attempt)
         self.exact = source.manifest.clock.kind == "virtual"
@@ -40,12 +42,16 @@ class _Receipts:
 
     def run(self) -> None:
         member, before = "", None
+        last: dict[int, ReceiptFrame] = {}
         for path, offset, receipt in placed_receipts(self.source, self.task, self.attempt, self.i):
             self._check_sending(path, offset, receipt)
             self._check_life(path, offset, receipt)
             self._check_place(path, offset, receipt)
             if path == member and before is not None:
                 self._check_order(path, offset, receipt, before)
+            if receipt.taken:
+                self._check_next(path, offset, receipt, last.get(receipt.sender_attempt))
+                last[receipt.sender_attempt] = receipt
             member, before = path, receipt
 
     def _check_order(self, path: str, offset: int, receipt: ReceiptFrame, before: ReceiptFrame) -> None:
@@ -69,7 +75,10 @@ class _Receipts:
                 f"was taken at (epoch, offset) {(receipt.epoch, receipt.offset)} of the main log, behind buffer "
                 f"{before.seq}, which was taken at {(before.epoch, before.offset)}",
             )
-        if receipt.sender_attempt == before.sender_attempt and receipt.seq != before.seq + 1:
+
+    def _check_next(self, path: str, offset: int, receipt: ReceiptFrame, before: ReceiptFrame | None) -> None:
+        """Also from one epoch's member to the next: an attempt's buffers are numbered without a gap."""
+        if before is not None and receipt.seq != before.seq + 1:
             self._differs(
                 path,
                 offset,
@@ -91,6 +100,9 @@ class _Receipts:
                 f"was taken at {receipt.taken_us} us, before it was received at {receipt.received_us} us",
             )
         sendings = self._sendings(receipt.sender_attempt)
+        if not sendings and receipt.sender_attempt not in self.senders:
+            who = f"attempt {receipt.sender_attempt} of {self.channel.source}"
+            self._differs(path, offset, receipt, f"is of a sending by {who}, which never was")
         if not sendings:
             return  # the recording has no sendings of that attempt: what it lacks says nothing
         if key not in sendings:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from replay.bundle.members import member_name
+from replay.debugger.agreeing.lines import place_of_line
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
+from replay.model import json_bytes
 
 
 def check_transactions(source: RecordingSource) -> None:
     """Raises `DivergenceFound` at the first number of a transaction that no event gives to that epoch of its task."""
     told: dict[tuple[str, int], set[int]] = {}
     for event in source.events():
-        if event.get("type") == "epoch-precommitted" and event.get("txn") is not None:
-            told.setdefault((str(event.get("task")), event.get("epoch", -1)), set()).add(event["txn"])
+        epoch, txn = event.get("epoch"), event.get("txn")
+        if event.get("type") == "epoch-precommitted" and isinstance(epoch, int) and isinstance(txn, int):
+            told.setdefault((str(event.get("task")), epoch), set()).add(txn)
     for task in dict.fromkeys(task for task, _ in told):
         if task not in source.graph:
             continue
@@ -23,14 +27,62 @@ def check_transactions(source: RecordingSource) -> None:
                 _check(source, task, attempt, checkpoint, told)
 
 
+def check_flushed(source: RecordingSource) -> None:
+    """Raises `DivergenceFound` at the first write of an idempotent sink that its write-ahead log does not hold."""
+    if source.manifest.protocol.sink != "idempotent":
+        return
+    for task in (one for one in source.graph.order if not source.graph.task(one).outputs):
+        logged = _write_ahead(source, task)
+        for attempt in source.attempts(task):
+            for line in source.sink(task, attempt):
+                _check_line(source, task, attempt, line, logged)
+
+
+def _write_ahead(source: RecordingSource, task: str) -> dict[object, list[list[Any]]]:
+    """By epoch, what snapshots list of it: of attempts that chose otherwise, one list each."""
+    found: dict[object, list[list[Any]]] = {}
+    for attempt in source.attempts(task):
+        for checkpoint in source.epochs(task, attempt, "state"):
+            listed = (source.state(task, attempt, checkpoint) or {}).get("transactions")
+            for one in listed if isinstance(listed, list) else ():
+                if (
+                    isinstance(one, Mapping)
+                    and isinstance(one.get("writes"), list)
+                    and isinstance(one.get("epoch"), int)
+                ):
+                    found.setdefault(one.get("epoch"), []).append(one["writes"])
+    return found
+
+
+def _check_line(
+    source: RecordingSource, task: str, attempt: int, line: Mapping[str, Any], logged: Mapping[object, list[list[Any]]]
+) -> None:
+    *of, epoch, position = ["", *str(line.get("id", "")).split("/")][-3:]
+    if of != [task] or not (epoch.isdecimal() and position.isdecimal()):
+        return
+    made = [writes[int(position)] for writes in logged.get(int(epoch), []) if len(writes) > int(position)]
+    held = line.get("record")
+    if not made or not isinstance(held, list) or any(isinstance(one, list) and one[:3] == held[:3] for one in made):
+        return
+    place = place_of_line(source, task, attempt, "sink", "n", line.get("n"))
+    raise DivergenceFound(
+        f"{place[0] if place else task} at offset {place[1] if place else 0}: write {line['id']} is not the one that "
+        f"the write-ahead log of {task} holds under that name, as its snapshots list it.",
+        member=place[0] if place else None,
+        offset=place[1] if place else None,
+        asked=json_bytes(made[0]).decode()[:400],
+        logged=json_bytes(held).decode()[:400],
+    )
+
+
 def _check(
     source: RecordingSource, task: str, attempt: int, checkpoint: int, told: Mapping[tuple[str, int], set[int]]
 ) -> None:
     listed = (source.state(task, attempt, checkpoint) or {}).get("transactions")
     for one in listed if isinstance(listed, list) else ():
-        if not isinstance(one, Mapping) or "txn" not in one:
+        if not isinstance(one, Mapping) or not isinstance(one.get("txn"), int) or not isinstance(one.get("epoch"), int):
             continue
-        known = told.get((task, one.get("epoch", -1)))
+        known = told.get((task, one["epoch"]))
         if known and one["txn"] not in known:
             member = member_name(task, attempt, "state", checkpoint)
             raise DivergenceFound(

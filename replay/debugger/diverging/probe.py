@@ -188,10 +188,12 @@ class Again:
         return line_of(*written[0].code) if written and written[0].code is not None else None
 
 
-def executed_again(source: RecordingSource, story: Story, plan: Plan) -> Again:
-    """The plan, from its beginning to where it diverges or ends."""
+def executed_again(source: RecordingSource, story: Story, plan: Plan, kind: type[Operator] | None = None) -> Again:
+    """The plan, from its beginning to where it diverges or ends; `kind` is the operator's class, if it was another."""
     attempt, before = plan.take_from[0], plan.take_from[1:]
     operator = operator_of(source, plan.task)
+    if kind is not None and type(operator) is not kind:
+        operator = kind()
     writes = SinkWrites(source, story, plan.task, attempt, plan.state)
     comparison = Comparison(source, plan.task, own=attempt, against=before, writes=writes)
     probe = Probe(comparison, operator, plan.recovered)

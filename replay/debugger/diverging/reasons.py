@@ -90,10 +90,11 @@ class Diagnosis:
 
     def _by_executing(self, execution: Execution) -> Reason:
         plan = execution.plan
-        once = executed_again(self.source, self.story, plan)
+        kind = type(execution.body.operator)
+        once = executed_again(self.source, self.story, plan, kind)
         code = once.probe.code
         with OutsideCalls(code) as calls:
-            twice = executed_again(self.source, self.story, plan)
+            twice = executed_again(self.source, self.story, plan, kind)
         if once.found is not None:
             self._look_at(execution, once)
         if self._differ(once, twice):

@@ -51,6 +51,13 @@ def changed_byte(data: bytes, at: int, rng: random.Random) -> bytes:
     return data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :]
 
 
+def same_upto(data: bytes, made: bytes, at: int) -> int:
+    """What is taken out of a run of equals might have been taken out anywhere in it: the bytes are the same."""
+    while at < len(made) and data[at] == made[at]:
+        at += 1
+    return at
+
+
 def determinant_changed(rng: random.Random, members: MemoryMembers) -> Plant | None:
     name = some(rng, members, ".det")
     if name is None:
@@ -84,7 +91,7 @@ def determinant_removed(rng: random.Random, members: MemoryMembers) -> Plant | N
     data = members.members[name]
     at, length, _ = rng.choice(list(decode_all(data)))
     made = data[:at] + data[at + length :]
-    return Plant("determinant removed", name, at, at + length, members.with_(name, made))
+    return Plant("determinant removed", name, at, same_upto(data, made, at) + length, members.with_(name, made))
 
 
 def log_cut(rng: random.Random, members: MemoryMembers) -> Plant | None:
