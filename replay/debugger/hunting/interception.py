@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
-from pathlib import Path
 from random import Random
 from types import CodeType, FrameType
 from typing import Any, Literal
@@ -229,9 +228,3 @@ def own_modules(operator: type) -> frozenset[str]:
     """The modules that an operator's class, and those it derives from, stand in."""
     standard = sys.stdlib_module_names
     return frozenset(one.__module__ for one in operator.__mro__ if one.__module__.partition(".")[0] not in standard)
-
-
-def source_of(module: str) -> Path | None:
-    """The file of a loaded module."""
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return None if file is None else Path(file)
