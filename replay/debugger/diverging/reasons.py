@@ -90,7 +90,8 @@ class Diagnosis:
 
     def _by_executing(self, execution: Execution) -> Reason:
         plan = execution.plan
-        kind = type(execution.body.operator)
+        operator = execution.body.operator
+        kind = getattr(operator, "stands_for", type(operator))  # a hunt stands before the operator itself
         once = executed_again(self.source, self.story, plan, kind)
         code = once.probe.code
         with OutsideCalls(code) as calls:

@@ -47,6 +47,7 @@ class Watched(Operator):
 
     def __init__(self, operator: Operator, hunt: Hunt, begun: int):
         self.steps = array("q", [begun])
+        self.stands_for = type(operator)
         self._operator = operator
         self._hunt = hunt
         self._context: Any = None
