@@ -10,6 +10,7 @@ from replay.bundle.frames import ReceiptFrame
 from replay.debugger.members import Placed, placed_buffers, placed_receipts
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
+from replay.errors import CorruptMember
 from replay.model import Channel, TaskId
 
 
@@ -88,12 +89,19 @@ class ChannelTakes:
         self.channel = channel
         self._takes = self._follow(source, task, i, tuple(attempts), Payloads(source, channel))
         self._head: Taken | None = None
+        self._fault: Exception | None = None
         self._first_seq = first_seq
 
     def head(self) -> Taken | None:
-        """The next take, left where it is."""
+        """The next take, left where it is. What keeps it from being read does so as often as it is asked for."""
+        if self._fault is not None:
+            raise self._fault
         if self._head is None:
-            self._head = next(self._takes, None)
+            try:
+                self._head = next(self._takes, None)
+            except (DivergenceFound, Missing, CorruptMember) as fault:
+                self._fault = fault
+                raise
         return self._head
 
     def take(self) -> Taken | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from replay.bundle.members import member_name
-from replay.debugger.lacking_outside import left_outside_gone, writes_gone
+from replay.debugger.lacking_outside import left_outside_gone, writes_gone, written_gone
 from replay.debugger.members import placed_buffers, placed_receipts, placed_sendings
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
@@ -158,7 +158,7 @@ class _Attempt:
                     yield receipt.epoch, receipt.offset
 
     def _of_outside(self) -> Iterator[Lack]:
-        for gone in (writes_gone, left_outside_gone):
+        for gone in (writes_gone, written_gone, left_outside_gone):
             for member, shown_by in gone(self.source, self.task, self.attempt):
                 yield Lack(member, shown_by)
 

@@ -29,6 +29,21 @@ def writes_gone(source: RecordingSource, task: TaskId, attempt: int) -> Iterator
                 expected, last = number + 1, epoch
 
 
+def written_gone(source: RecordingSource, task: TaskId, attempt: int) -> Iterator[tuple[str, str]]:
+    """The same of a sink that leaves determinants outside: each of them went there with a write."""
+    protocol = source.manifest.protocol
+    if protocol.sink != "determinant" or protocol.in_storage or source.graph.task(task).outputs:
+        return
+    for epoch in source.epochs(task, attempt, "world"):
+        path, gone = (member_name(task, attempt, folder, epoch) for folder in ("world", "sink"))
+        if gone in source.members or path not in source.members:
+            continue
+        with source.members.open(path) as stream:
+            number = next((frame.seq for _, frame in read_sendings(stream, path=path)), None)
+        if number is not None:
+            yield gone, f"{path} has what went outside with write {number}"
+
+
 def left_outside_gone(source: RecordingSource, task: TaskId, attempt: int) -> Iterator[tuple[str, str]]:
     """The same of determinants that it left outside: a delta goes on from where those before it ended, be they of an
     attempt before."""

@@ -104,9 +104,12 @@ class _Part:
         return self.scene.task, self.scene.attempt
 
     def ahead(self) -> Ahead:
-        if self.recovery is not None:
+        if self.recovery is None:
+            return Ahead(self.story.failed_us(self.scene.failure))
+        try:
             return self.recovery.ahead()
-        return Ahead(self.story.failed_us(self.scene.failure))
+        except (DivergenceFound, Missing, CorruptMember):
+            return Ahead(self.steps.t_us)  # its next turn comes upon the same, and says so
 
     def leaves(self) -> dict[str, str] | None:
         following = None if self.recovery is None else self.recovery.following

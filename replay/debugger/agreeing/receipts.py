@@ -9,7 +9,7 @@ from replay.bundle.frames import ReceiptFrame
 from replay.bundle.members import member_name
 from replay.causality.life import life_of
 from replay.debugger.members import placed_receipts, placed_sendings
-from replay.debugger.outcome import DivergenceFound
+from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.story import Story
 from replay.errors import CorruptDeterminant
@@ -42,7 +42,7 @@ class _Receipts:
 
     def run(self) -> None:
         member, before = "", None
-        last: dict[int, ReceiptFrame] = {}
+        last: dict[int, tuple[str, ReceiptFrame]] = {}
         for path, offset, receipt in placed_receipts(self.source, self.task, self.attempt, self.i):
             self._check_sending(path, offset, receipt)
             self._check_life(path, offset, receipt)
@@ -51,7 +51,7 @@ class _Receipts:
                 self._check_order(path, offset, receipt, before)
             if receipt.taken:
                 self._check_next(path, offset, receipt, last.get(receipt.sender_attempt))
-                last[receipt.sender_attempt] = receipt
+                last[receipt.sender_attempt] = path, receipt
             member, before = path, receipt
 
     def _check_order(self, path: str, offset: int, receipt: ReceiptFrame, before: ReceiptFrame) -> None:
@@ -76,9 +76,18 @@ class _Receipts:
                 f"{before.seq}, which was taken at {(before.epoch, before.offset)}",
             )
 
-    def _check_next(self, path: str, offset: int, receipt: ReceiptFrame, before: ReceiptFrame | None) -> None:
+    def _check_next(self, path: str, offset: int, receipt: ReceiptFrame, last: tuple[str, ReceiptFrame] | None) -> None:
         """Also from one epoch's member to the next: an attempt's buffers are numbered without a gap."""
-        if before is not None and receipt.seq != before.seq + 1:
+        if last is None:
+            return
+        there, before = last
+        if receipt.seq > before.seq + 1 and (gone := self._gone_between(there, path)) is not None:
+            raise Missing(
+                f"The recording lacks {gone}, though {path} goes on with buffer {receipt.seq} of {self.channel.id} "
+                f"where {before.seq + 1} was next. So it can't be said whether the replay is identical.",
+                lacks=gone,
+            )
+        if receipt.seq != before.seq + 1:
             self._differs(
                 path,
                 offset,
@@ -86,6 +95,14 @@ class _Receipts:
                 f"was taken next after buffer {before.seq}: buffers are taken in the order of their numbers, so "
                 f"receipts are missing between the two, or one of them has another number",
             )
+
+    def _gone_between(self, before: str, path: str) -> str | None:
+        """The first member of an epoch between two that the recording doesn't have."""
+        epochs = [int(one.rpartition("/")[2].removesuffix(".rcv")) for one in (before, path)]
+        names = (
+            member_name(self.task, self.attempt, f"received-{self.i}", one) for one in range(epochs[0] + 1, epochs[1])
+        )
+        return next((one for one in names if one not in self.source.members), None)
 
     def _check_sending(self, path: str, offset: int, receipt: ReceiptFrame) -> None:
         key = receipt.sender_attempt, receipt.seq, receipt.sending

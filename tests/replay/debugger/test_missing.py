@@ -100,14 +100,36 @@ def test_whatever_is_gone_of_any_jobs_recording_contradicts_nothing(seed: int) -
     draw = Random(f"gone {seed}")
     names = [name for name in bundle.members.names("tasks/") if bundle.members.size(name)]
     failure = draw.choice(sorted(Story.read(bundle.events()).failures))
-    whole = alone(bundle, failure)
+    whole = replay(bundle, failure=failure)
     near = [name for name in names if name.startswith(f"tasks/{whole.task}/")] or names
     for _ in range(8 if seed in GONE_BEFORE else 4):
         gone = _gone(draw, names, draw.choice((near, near, names)))
         left = MemoryMembers({name: bundle.members.read(name) for name in bundle.members.names() if name not in gone})
-        outcome = alone(bundle_of(left), failure)
+        outcome = replay(bundle_of(left), failure=failure)
         where = f"without {sorted(gone)}: {outcome.sentence} {options.command()}"
         assert outcome.verdict in (whole.verdict, "unknown"), where
+
+
+@pytest.mark.parametrize(
+    "seed, failure, gone, verdict",
+    [
+        (276, 2, "tasks/sink.1/0/sink/", "unknown"),
+        (276, 2, "tasks/count.1/0/sent-1/", "unknown"),
+        (269, 2, "tasks/source.1/0/sent-1/", "free"),
+        (299, 0, "tasks/sink.0/0/received-2/6.rcv", "unknown"),
+    ],
+    ids=["writes of a sink that left determinants outside", "buffers", "a source's buffers", "receipts after a gap"],
+)
+def test_what_is_gone_of_recoveries_that_replay_together_is_told(
+    seed: int, failure: int, gone: str, verdict: str
+) -> None:
+    bundle = recorded(random_options(seed))
+    names = list(bundle.members.names())
+    left = {name: bundle.members.read(name) for name in names if not name.startswith(gone)}
+    assert len(left) < len(names)
+    outcome = replay(bundle_of(MemoryMembers(left)), failure=failure)
+    assert outcome.verdict == verdict, outcome.sentence
+    assert gone in str(outcome.to_json())
 
 
 def _gone(draw: Random, names: list[str], pool: list[str]) -> set[str]:

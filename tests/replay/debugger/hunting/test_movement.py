@@ -35,7 +35,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("one", "other"), PAIRS, ids=str)
+@pytest.mark.parametrize(("one", "other"), PAIRS, ids=[f"{n}-{type(one).__name__}" for n, (one, _) in enumerate(PAIRS)])
 def test_different_values_are_told_apart(one: Any, other: Any) -> None:
     assert canonical(one) != canonical(other)
     assert canonical([one, {"k": other}]) == canonical([one, {"k": other}])
