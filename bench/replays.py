@@ -15,10 +15,12 @@ def main() -> int:
     seeds = range(options.seed, options.seed + options.recordings)
     recoveries: Counter[str] = Counter()
     attempts: Counter[str] = Counter()
+    together: Counter[str] = Counter()
     snapshots, bad = 0, []
     for found in all_replays(seeds, processes=options.jobs):
         recoveries += found.verdicts
         attempts += found.attempts
+        together += found.together
         snapshots += found.snapshots
         if found.faults:
             bad.append(found.seed)
@@ -31,6 +33,7 @@ def main() -> int:
         "seconds": round(time.monotonic() - began, 1),
         "recoveries": dict(recoveries),
         "attempts": dict(attempts),
+        "together": dict(together),
         "snapshots": snapshots,
         "faults": len(bad),
         "seeds": bad,

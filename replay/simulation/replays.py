@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +13,8 @@ from replay.debugger.ports import BufferRow, NoSteps, StepRow
 from replay.debugger.replay import replay
 from replay.debugger.state_keys import flat
 from replay.debugger.story import Story
+from replay.debugger.together.connected import groups
+from replay.debugger.together.result import WORST_FIRST
 from replay.jobs.options import RecordOptions
 from replay.jobs.record import run_of
 from replay.protocols import PROTOCOLS
@@ -35,6 +37,7 @@ class Replayed:
     verdicts: Counter[str] = field(default_factory=Counter)
     attempts: Counter[str] = field(default_factory=Counter)
     snapshots: int = 0
+    together: Counter[str] = field(default_factory=Counter)
 
 
 def recorded(options: RecordOptions) -> Bundle:
@@ -54,10 +57,15 @@ def replays_of(seed: int) -> Replayed:
     check = _Check(bundle, story)
     for failure in sorted(story.failures):
         check.recovery(failure)
+    for group in groups(story, bundle.graph):
+        if len(group) > 1:
+            check.recoveries(group)
     for task in bundle.tasks():
         for attempt in bundle.attempts(task):
             check.attempt(task, attempt)
-    return Replayed(seed, options.command(), tuple(check.faults), check.verdicts, check.attempts, check.snapshots)
+    return Replayed(
+        seed, options.command(), tuple(check.faults), check.verdicts, check.attempts, check.snapshots, check.together
+    )
 
 
 def all_replays(seeds: Sequence[int], *, processes: int = 1) -> Iterator[Replayed]:
@@ -78,6 +86,7 @@ class _Kept(NoSteps):
         self.state: dict[str, str] = {}
         self.mismatches = 0
         self.snapshots: list[tuple[int, dict[str, str]]] = []
+        self.said: dict[str, list[int]] = defaultdict(list)
 
     def step(self, row: StepRow) -> None:
         if row.kind == "transition" and (not self.states or self.states[-1] != row.state):
@@ -85,6 +94,9 @@ class _Kept(NoSteps):
         if row.kind == "snapshot":
             self.snapshots.append((int(row.text.split("checkpoint ")[1].split(":")[0]), dict(self.state)))
         self.last = row
+        if row.actor != "coordinator":
+            # What is said when all are over is nobody's; a number of a step is its place in the stream.
+            self.said[row.task].append(hash(row[1:]))
 
     def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
         if after is None:
@@ -105,7 +117,9 @@ class _Check:
         self.faults: list[str] = []
         self.verdicts: Counter[str] = Counter()
         self.attempts: Counter[str] = Counter()
+        self.together: Counter[str] = Counter()
         self.snapshots = 0
+        self._alone: dict[int, tuple[Outcome, list[int]]] = {}
 
     def recovery(self, failure: int) -> None:
         """One failure, followed to the end of the attempt that came after it."""
@@ -113,6 +127,7 @@ class _Check:
         task = str(self.story.failure(failure).get("task"))
         outcome = replay(self.bundle, task=task, failure=failure, until="end", sink=kept)
         self.verdicts[outcome.verdict] += 1
+        self._alone[failure] = outcome, kept.said[outcome.task]
         where = f"failure {failure} ({outcome.task}, attempt {outcome.attempt}): {outcome.sentence}"
         expected = self._expected(outcome)
         if outcome.verdict != expected:
@@ -128,6 +143,23 @@ class _Check:
             self.faults.append(f"does not end with its verdict: {where}")
         self._check_states(outcome, kept, where)
         self._check_snapshots(outcome, kept, where)
+
+    def recoveries(self, group: Sequence[int]) -> None:
+        """Those of failures that are connected: each does in the common stream what it does alone."""
+        kept = _Kept()
+        outcome = replay(self.bundle, failure=group[0], until="end", sink=kept)
+        self.together[outcome.verdict] += 1
+        where = f"failures {list(group)} together: {outcome.sentence}"
+        # Two failures of which one attempt comes after are one recovery.
+        parts = {(one.task, one.attempt or 0): (one, said) for one, said in (self._alone[failure] for failure in group)}
+        alone = [parts[part] for part in sorted(parts)]
+        worst = min((one.verdict for one, _ in alone), key=WORST_FIRST.index)
+        if outcome.verdict != worst:
+            self.faults.append(f"is {outcome.verdict} and not {worst}: {where}")
+        for task in {one.task for one, _ in alone}:
+            said = [one for of, rows in alone if of.task == task for one in rows]
+            if kept.said[task] != said:
+                self.faults.append(f"{task} does {len(kept.said[task])} steps, and {len(said)} alone: {where}")
 
     def attempt(self, task: str, attempt: int) -> None:
         """One attempt from its own log."""
