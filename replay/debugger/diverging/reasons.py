@@ -18,6 +18,7 @@ from replay.debugger.verify import operator_of, verify_attempt
 from replay.debugger.words import counted
 from replay.errors import CorruptMember, printable
 from replay.jobs.code import operator_digest
+from replay.runtime.operators.surrounded import innermost
 
 DIAGNOSED_BYTES = 32 << 20
 """Of the buffers of a task and of those above it: where there are more, nothing is executed again to find a reason."""
@@ -90,8 +91,7 @@ class Diagnosis:
 
     def _by_executing(self, execution: Execution) -> Reason:
         plan = execution.plan
-        operator = execution.body.operator
-        kind = getattr(operator, "stands_for", type(operator))  # a hunt stands before the operator itself
+        kind = type(innermost(execution.body.operator))
         once = executed_again(self.source, self.story, plan, kind)
         code = once.probe.code
         with OutsideCalls(code) as calls:

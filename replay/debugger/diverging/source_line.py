@@ -12,6 +12,7 @@ from typing import Any
 
 from replay.errors import printable
 from replay.runtime.operators import Operator
+from replay.runtime.operators.surrounded import innermost
 
 _SHOWN = 160
 
@@ -38,7 +39,7 @@ class OperatorCode:
     """Whose code counts as the operator's: the modules of its class and of the classes that it is made of."""
 
     def __init__(self, operator: Operator):
-        bases = [one for one in type(operator).__mro__ if issubclass(one, Operator) and one is not Operator]
+        bases = [one for one in type(innermost(operator)).__mro__ if issubclass(one, Operator) and one is not Operator]
         self.modules = {one.__module__ for one in bases}
 
     def line_now(self) -> SourceLine | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from replay.debugger.execution import Execution, Plan
 from replay.debugger.hunting.canonical import TooLarge, canonical
@@ -25,7 +25,10 @@ from replay.jobs.registry import OPERATORS, new_operator
 from replay.log.determinants import Determinant
 from replay.model import Record, TaskId, Vertex, json_bytes
 from replay.runtime.body.output import Cut
-from replay.runtime.operators import Context, Operator, Timer
+from replay.runtime.operators import Operator, Timer
+from replay.runtime.operators.surrounded import Surrounded
+
+T = TypeVar("T")
 
 MOST_CALLS = 100_000
 LOOKED_AT_ONCE_IN = 64
@@ -92,7 +95,7 @@ class Noting:
         self.operator = made
         return Noted(made, self)
 
-    def called(self, method: str, action: Callable[[], Any]) -> Any:
+    def called(self, method: str, action: Callable[[], T]) -> T:
         """Does it, and notes what came of it."""
         self.calls += 1
         self.elements += method != "snapshot"
@@ -146,36 +149,16 @@ class Noting:
             self.trace.emitted(digest(data).hex())
 
 
-class Noted(Operator):
+class Noted(Surrounded):
     """As the operator; each call is noted."""
 
     def __init__(self, operator: Operator, noting: Noting):
-        self._operator = operator
+        super().__init__(operator)
         self._noting = noting
 
-    def open(self, context: Context) -> None:
-        """As the operator."""
-        self._noting.called("open", lambda: self._operator.open(context))
-
-    def on_record(self, record: Record, context: Context) -> None:
-        """As the operator."""
-        self._noting.called("on_record", lambda: self._operator.on_record(record, context))
-
-    def on_timer(self, timer: Timer, context: Context) -> None:
-        """As the operator."""
-        self._noting.called("on_timer", lambda: self._operator.on_timer(timer, context))
-
-    def on_watermark(self, watermark_ms: int, context: Context) -> None:
-        """As the operator."""
-        self._noting.called("on_watermark", lambda: self._operator.on_watermark(watermark_ms, context))
-
-    def snapshot(self) -> dict[str, Any]:
-        """As the operator."""
-        return self._noting.called("snapshot", self._operator.snapshot)  # type: ignore[no-any-return]
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """As the operator."""
-        self._noting.called("restore", lambda: self._operator.restore(state))
+    def called(self, method: str, action: Callable[[], T]) -> T:
+        """Notes what came of it."""
+        return self._noting.called(method, action)
 
 
 @dataclass(frozen=True, slots=True)

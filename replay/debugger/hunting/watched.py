@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from replay.debugger.hunting.interception import Interception, RealCall, own_modules
 from replay.debugger.hunting.readings import Moment
 from replay.jobs.installed import find_installed
 from replay.jobs.registry import OPERATORS, new_operator
-from replay.model import Record, Vertex
-from replay.runtime.operators import Context, Operator, Timer
+from replay.model import Vertex
+from replay.runtime.operators import Context, Operator
+from replay.runtime.operators.surrounded import Surrounded
+
+T = TypeVar("T")
 
 
 class Hunt:
@@ -42,52 +45,30 @@ class Hunt:
         return steps[element] if 0 <= element < len(steps) else None
 
 
-class Watched(Operator):
+class Watched(Surrounded):
     """As the operator, listened to."""
 
     def __init__(self, operator: Operator, hunt: Hunt, begun: int):
+        super().__init__(operator)
         self.steps = array("q", [begun])
-        self.stands_for = type(operator)
-        self._operator = operator
         self._hunt = hunt
         self._context: Any = None
-
-    def _moment(self, call: str, *, known: bool = True) -> Moment:
-        """Looking at an operator's state is nothing that it is given. A body that is being made knows no place yet."""
-        step = self._hunt.step()
-        if call != "snapshot":
-            self.steps.append(step)
-        task, body = self._context.task, self._context if known else None
-        return Moment(call, getattr(body, "epoch", 0), getattr(body, "record_count", 0), step, task)
 
     def open(self, context: Context) -> None:
         """As the operator."""
         self._context = context
         self._hunt.by_task[context.task] = self
-        with self._hunt.listens.listening(self._moment("open", known=False)):
-            self._operator.open(context)
+        super().open(context)
 
-    def on_record(self, record: Record, context: Context) -> None:
-        """As the operator."""
-        with self._hunt.listens.listening(self._moment("on_record")):
-            self._operator.on_record(record, context)
+    def called(self, method: str, action: Callable[[], T]) -> T:
+        """What it reads is heard."""
+        with self._hunt.listens.listening(self._moment(method)):
+            return action()
 
-    def on_timer(self, timer: Timer, context: Context) -> None:
-        """As the operator."""
-        with self._hunt.listens.listening(self._moment("on_timer")):
-            self._operator.on_timer(timer, context)
-
-    def on_watermark(self, watermark_ms: int, context: Context) -> None:
-        """As the operator."""
-        with self._hunt.listens.listening(self._moment("on_watermark")):
-            self._operator.on_watermark(watermark_ms, context)
-
-    def snapshot(self) -> dict[str, Any]:
-        """As the operator."""
-        with self._hunt.listens.listening(self._moment("snapshot")):
-            return self._operator.snapshot()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """As the operator."""
-        with self._hunt.listens.listening(self._moment("restore", known=False)):
-            self._operator.restore(state)
+    def _moment(self, call: str) -> Moment:
+        """Looking at an operator's state is nothing that it is given. A body that is being made knows no place yet."""
+        step = self._hunt.step()
+        if call != "snapshot":
+            self.steps.append(step)
+        task, body = self._context.task, None if call in ("open", "restore") else self._context
+        return Moment(call, getattr(body, "epoch", 0), getattr(body, "record_count", 0), step, task)

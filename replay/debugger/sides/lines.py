@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from replay.debugger.diverging.source_line import OperatorCode, line_of
 from replay.debugger.state_keys import flat
-from replay.model import Record
-from replay.runtime.operators import Context, Operator, Timer
+from replay.runtime.operators import Operator
+from replay.runtime.operators.surrounded import Surrounded
+
+T = TypeVar("T")
 
 _NEAREST = 16
 _PACKAGES = Path(__file__).resolve().parents[3]
@@ -55,58 +57,37 @@ class LinesOf:
         return self._said[known]
 
 
-class LineOfChange(Operator):
-    """Stands before an operator and watches one of its calls line by line: which one changed that key of its state."""
+class LineOfChange(Surrounded):
+    """Watches one of an operator's calls line by line: which one changed that key of its state."""
 
     def __init__(self, operator: Operator, call: int, key: str):
         """`call`: the so-and-so-many-th record, timer or watermark that the operator is given, from 0."""
-        self._operator = operator
+        super().__init__(operator)
         self._call = call
         self._key = key
         self._lines = LinesOf(operator, own=True)
         self._calls = 0
         self.line = ""
 
-    def open(self, context: Context) -> None:
-        """As the operator."""
-        self._operator.open(context)
-
-    def on_record(self, record: Record, context: Context) -> None:
-        """As the operator."""
-        self._called(lambda: self._operator.on_record(record, context))
-
-    def on_timer(self, timer: Timer, context: Context) -> None:
-        """As the operator."""
-        self._called(lambda: self._operator.on_timer(timer, context))
-
-    def on_watermark(self, watermark_ms: int, context: Context) -> None:
-        """As the operator."""
-        self._called(lambda: self._operator.on_watermark(watermark_ms, context))
-
-    def snapshot(self) -> dict[str, Any]:
-        """As the operator."""
-        return self._operator.snapshot()
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """As the operator."""
-        self._operator.restore(state)
-
-    def _called(self, action: Callable[[], None]) -> None:
+    def called(self, method: str, action: Callable[[], T]) -> T:
+        """Follows the lines of that one."""
+        if not method.startswith("on_"):
+            return action()
         number, self._calls = self._calls, self._calls + 1
         if number != self._call:
-            action()
-            return
+            return action()
         before, traced = sys.gettrace(), _Lines(self._lines, self._value)
         sys.settrace(traced.enter)
         try:
-            action()
+            result = action()
         finally:
             sys.settrace(before)
         traced.ended()
         self.line = traced.line
+        return result
 
     def _value(self) -> str | None:
-        return flat(self._operator.snapshot()).get(self._key)
+        return flat(self.operator.snapshot()).get(self._key)
 
 
 class _Lines:
