@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import linecache
 import sys
 from collections.abc import Iterator
@@ -67,6 +68,11 @@ class OperatorCode:
     def owns(self, frame: FrameType) -> bool:
         """Whether a frame executes the operator's code."""
         return frame.f_globals.get("__name__") in self.modules
+
+
+def collectors() -> frozenset[CodeType]:
+    """The code of those who are called when garbage is collected: in the midst of whatever runs, on nobody's behalf."""
+    return frozenset(code for one in gc.callbacks if isinstance(code := getattr(one, "__code__", None), CodeType))
 
 
 def _with_its_causes(fault: BaseException) -> Iterator[BaseException]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Any, Literal
 
-from replay.debugger.diverging.source_line import OperatorCode, SourceLine, line_of
+from replay.debugger.diverging.source_line import OperatorCode, SourceLine, collectors, line_of
 
 Outside = Literal["clock", "random", "environment", "file", "network", "hash"]
 
@@ -83,7 +83,10 @@ class OutsideCalls(AbstractContextManager["OutsideCalls"]):
 
     def _keep(self, kind: Outside, called: str, frame: FrameType | None) -> None:
         # What the engine, or a library, does with identities and hashes on its own is no choice.
+        collecting = collectors()
         while frame is not None and not self.code.owns(frame):
+            if frame.f_code in collecting:
+                return  # garbage was collected just then
             frame = None if kind == "hash" else frame.f_back
         if frame is None:
             return

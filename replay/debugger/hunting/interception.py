@@ -15,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
+from replay.debugger.diverging.source_line import collectors
 from replay.debugger.hunting.readings import Moment, Readings, source_name
 from replay.errors import printable
 
@@ -164,7 +165,10 @@ class Interception:
 
     def _note(self, kind: str, call: str, caller: FrameType, detail: str = "") -> None:
         line: FrameType | None = caller
+        collecting = collectors()
         while line is not None:
+            if line.f_code in collecting:
+                return  # garbage was collected just then
             role = self._role(line.f_code, line)
             if role == "operator":
                 break

@@ -103,7 +103,15 @@ export function stops(page) {
 
   // --- breakpoints ---
 
-  async function keep(search) {
+  // One after the other: others' news may show a breakpoint before it is said here that it was kept.
+  let kept = Promise.resolve();
+
+  function keep(search) {
+    kept = kept.then(() => keepNow(search));
+    return kept;
+  }
+
+  async function keepNow(search) {
     const same = rows().find((row) => row.dataset.search === search);
     if (same) return toast(`There is such a breakpoint: ${search}`);
     try {

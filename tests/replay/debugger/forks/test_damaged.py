@@ -43,7 +43,7 @@ def damaged(draw: Random) -> MemoryMembers:
     return members
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_damage_is_told(seed: int) -> None:
     draw = Random(f"damaged {seed}")
     bundle, of, change = bundle_of(damaged(draw)), draw.choice(OF), draw.choice(CHANGES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
@@ -60,7 +61,28 @@ def test_what_is_planted_is_found_with_file_and_line_and_nothing_else(installed:
             assert (row.kind, row.epoch, row.record_count) == ("deliver-record", one["epoch"], one["record"])
 
 
-@pytest.mark.parametrize("seed", range(700, 740))
+def test_whoever_is_called_when_garbage_is_collected_is_not_the_operator() -> None:
+    """It happens in the midst of any line that makes an object; here with every few of them."""
+    read: list[float] = []
+    threshold = gc.get_threshold()
+
+    def collecting(phase: str, about: dict[str, int]) -> None:
+        read.append(time.perf_counter())
+
+    bundle = recorded_as(random_options(718))  # of a join, which copies what it keeps
+    hunt = hunt_beside(lambda: 0)
+    gc.callbacks.append(collecting)
+    gc.set_threshold(5)
+    try:
+        for task in bundle.tasks():
+            replay(bundle, task=task, attempt=0, operators=hunt.operator)
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(collecting)
+    assert read and hunt.listens.readings.to_json() == []
+
+
+@pytest.mark.parametrize("seed", range(700, 720))
 def test_nothing_is_found_in_the_sample_jobs(seed: int) -> None:
     """Random command lines: every job, protocol, sink and policy; every recovery, and every attempt by its own log."""
     options = random_options(seed)
