@@ -14,9 +14,9 @@ from typing import Any
 
 from ingest.lake.steps import ParquetStepSink
 from replay.bundle.reader import Bundle, open_bundle
+from replay.debugger.executing.verify import verify_attempt
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.story import Story
-from replay.debugger.verify import verify_attempt
 
 Took = tuple[float, float]
 """Seconds of the processor, and of the wall clock."""

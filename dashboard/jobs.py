@@ -28,7 +28,7 @@ from dashboard.removal import remove_path
 from dashboard.work import interrupt
 from dashboard.work.queue import enqueue
 from replay.debugger.diverging.findings import OnDivergence
-from replay.debugger.following import Until
+from replay.debugger.executing.following import Until
 from replay.errors import ReplayError
 
 NAME_LENGTH = 200

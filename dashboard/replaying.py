@@ -16,7 +16,7 @@ from dashboard.work.supervise_replay import replay_limits
 from dashboard.work.watch import until_ended
 from ingest.launch import ReplayRequest, run_replay
 from replay.debugger.diverging.findings import OnDivergence
-from replay.debugger.following import Until
+from replay.debugger.executing.following import Until
 from replay.debugger.ports import RecordingSource
 from replay.errors import ReplayError
 from replay.model import Manifest

@@ -8,7 +8,7 @@ from typing import Any
 from ninja import Field, Schema
 
 from replay.debugger.diverging.findings import OnDivergence
-from replay.debugger.following import Until
+from replay.debugger.executing.following import Until
 
 
 class ErrorBody(Schema):

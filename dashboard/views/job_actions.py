@@ -19,7 +19,7 @@ from dashboard.queries.lake import lake
 from dashboard.views.access import own_job, owns, person, visible_job
 from dashboard.views.telling import tells_problems
 from replay.debugger.diverging.findings import OnDivergence
-from replay.debugger.following import UNTIL
+from replay.debugger.executing.following import UNTIL
 
 
 @login_required

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from replay.causality.life import ENDED_WITH_RECORDING, life_of
-from replay.debugger.answers import Bringers
-from replay.debugger.comparison import Comparison
-from replay.debugger.evidence import check_output
-from replay.debugger.execution import Execution, Plan
-from replay.debugger.lineage import Lineage
-from replay.debugger.log_walk import walk_log
+from replay.debugger.agreeing.evidence import check_output
+from replay.debugger.executing.comparison import Comparison
+from replay.debugger.executing.execution import Execution, Plan
+from replay.debugger.executing.sink_writes import SinkWrites
+from replay.debugger.executing.verify import check_plan, culprit_upstream, operator_of, unchecked_plan_of_attempt
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
-from replay.debugger.scene import Scene
-from replay.debugger.sink_writes import SinkWrites
-from replay.debugger.stepping import Stepping
-from replay.debugger.steps import StepWriter
-from replay.debugger.story import Story
-from replay.debugger.verify import check_plan, culprit_upstream, operator_of, unchecked_plan_of_attempt
-from replay.debugger.words import bytes_of, counted
+from replay.debugger.recorded.answers import Bringers
+from replay.debugger.recorded.lineage import Lineage
+from replay.debugger.recorded.scene import Scene
+from replay.debugger.recorded.story import Story
+from replay.debugger.walking.log_walk import walk_log
+from replay.debugger.writing.stepping import Stepping
+from replay.debugger.writing.steps import StepWriter
+from replay.debugger.writing.words import bytes_of, counted
 
 
 def replay_attempt(

@@ -9,27 +9,27 @@ from typing import Any
 from replay.causality.life import life_of
 from replay.debugger.agreeing.contradictions import check_attempt, first_contradiction
 from replay.debugger.agreeing.events import check_events
+from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.agreeing.lines import check_offsets
 from replay.debugger.agreeing.receipts import check_receipts
 from replay.debugger.agreeing.transactions import check_flushed, check_transactions
-from replay.debugger.answers import Answers, Bringers, check_prefix_of_lineage, first_difference
-from replay.debugger.evidence import check_output
-from replay.debugger.following import Following, Until
-from replay.debugger.lineage import Lineage
-from replay.debugger.log_walk import walk_log
-from replay.debugger.logs import Logs, check_decodable
+from replay.debugger.executing.following import Following, Until
+from replay.debugger.executing.resend import write_resends
+from replay.debugger.executing.verify import culprit_upstream, verify_attempt
 from replay.debugger.outcome import DivergenceFound, Missing, Verdict
 from replay.debugger.ports import RecordingSource
-from replay.debugger.resend import write_resends
-from replay.debugger.scene import Scene, own_logs
-from replay.debugger.steps import StepWriter
-from replay.debugger.story import Story
+from replay.debugger.recorded.answers import Answers, Bringers, check_prefix_of_lineage, first_difference
+from replay.debugger.recorded.lineage import Lineage
+from replay.debugger.recorded.logs import Logs, check_decodable
+from replay.debugger.recorded.scene import Scene, own_logs
+from replay.debugger.recorded.story import Story
 from replay.debugger.together.ahead import Ahead
 from replay.debugger.together.exchange import Exchange
 from replay.debugger.turns import Turns
-from replay.debugger.verify import culprit_upstream, verify_attempt
-from replay.debugger.walk import Walk
-from replay.debugger.words import bytes_of, counted, no_logs, writes_since_checkpoint
+from replay.debugger.walking.log_walk import walk_log
+from replay.debugger.walking.walk import Walk
+from replay.debugger.writing.steps import StepWriter
+from replay.debugger.writing.words import bytes_of, counted, no_logs, writes_since_checkpoint
 from replay.model import TaskId, Thread
 from replay.recovery import Logs as Returned
 from replay.recovery import MainLogUsedUp, OutputRebuilt, ReplayInFlight

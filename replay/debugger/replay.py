@@ -7,25 +7,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from replay.debugger.answers import Answers
+from replay.debugger.agreeing.lacking import first_lack
 from replay.debugger.attempt_replay import replay_attempt
 from replay.debugger.diverging.findings import Findings, OnDivergence
 from replay.debugger.diverging.telling import sentence_of, told
-from replay.debugger.following import Until
-from replay.debugger.lacking import first_lack
+from replay.debugger.executing.following import Until
+from replay.debugger.executing.verify import culprit_upstream
 from replay.debugger.outcome import DivergenceFound, Missing, Outcome
 from replay.debugger.ports import NoSteps, RecordingSource, StepSink
+from replay.debugger.recorded.answers import Answers
+from replay.debugger.recorded.scene import Operators, Scene, scenes_of
+from replay.debugger.recorded.story import Story
 from replay.debugger.recovery_replay import ROLLS_BACK, RecoveryReplay
-from replay.debugger.scene import Operators, Scene, scenes_of
-from replay.debugger.steps import Progress, StepWriter
-from replay.debugger.story import Story
 from replay.debugger.together.ahead import Ahead
 from replay.debugger.together.conductor import Conductor
 from replay.debugger.together.connected import recovered_together
 from replay.debugger.together.exchange import Attempt, Exchange
 from replay.debugger.together.result import outcome_of
 from replay.debugger.turns import Turns, at_once
-from replay.debugger.verify import culprit_upstream
+from replay.debugger.writing.steps import Progress, StepWriter
 from replay.errors import CorruptMember, printable
 from replay.jobs.registry import new_operator
 

@@ -10,11 +10,11 @@ from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.debugger.outcome import Outcome
 from replay.debugger.ports import BufferRow, NoSteps, StepRow
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.state_keys import flat
-from replay.debugger.story import Story
 from replay.debugger.together.connected import groups
 from replay.debugger.together.result import WORST_FIRST
+from replay.debugger.writing.state_keys import flat
 from replay.jobs.options import RecordOptions
 from replay.jobs.record import run_of
 from replay.protocols import PROTOCOLS

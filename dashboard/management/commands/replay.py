@@ -14,7 +14,7 @@ from dashboard.management.base import Command as Base
 from dashboard.models import Job
 from dashboard.opening import open_folder
 from replay.debugger.diverging.findings import ON_DIVERGENCE
-from replay.debugger.following import UNTIL
+from replay.debugger.executing.following import UNTIL
 from replay.debugger.forks.changes import change_of
 from replay.errors import WrongSetting
 

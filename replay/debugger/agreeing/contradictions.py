@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.agreeing.lines import check_offsets
 from replay.debugger.agreeing.receipts import check_receipts
-from replay.debugger.evidence import check_output
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
-from replay.debugger.story import Story
+from replay.debugger.recorded.story import Story
 from replay.errors import CorruptMember
 from replay.model import TaskId
 

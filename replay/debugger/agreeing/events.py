@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
-from replay.debugger.story import Event, Story, extents_of
+from replay.debugger.recorded.story import Event, Story, extents_of
 from replay.errors import CorruptDeterminant
 from replay.log.codec import decode_all
 from replay.model import Thread

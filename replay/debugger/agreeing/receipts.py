@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 from replay.bundle.frames import ReceiptFrame
 from replay.bundle.members import member_name
 from replay.causality.life import life_of
-from replay.debugger.members import placed_receipts, placed_sendings
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
-from replay.debugger.story import Story
+from replay.debugger.recorded.members import placed_receipts, placed_sendings
+from replay.debugger.recorded.story import Story
 from replay.errors import CorruptDeterminant
 from replay.log.codec import decode_all
 from replay.model import MAIN, Channel, TaskId

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from replay.debugger.logs import Reappended
+from replay.debugger.recorded.logs import Reappended
 from replay.errors import InvariantError
 from replay.log.codec import encode
 from replay.log.determinants import Determinant, Order, Rng, Serializable, Timestamp, is_async

@@ -12,16 +12,16 @@ from itertools import islice
 from types import FrameType
 from typing import Any
 
-from replay.debugger.comparison import Comparison
 from replay.debugger.diverging.source_line import OperatorCode, SourceLine, line_of
-from replay.debugger.execution import Execution, Plan
-from replay.debugger.inputs import Taken
-from replay.debugger.logs import Built, Logs
+from replay.debugger.executing.comparison import Comparison
+from replay.debugger.executing.execution import Execution, Plan
+from replay.debugger.executing.sink_writes import SinkWrites
+from replay.debugger.executing.verify import operator_of
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
-from replay.debugger.sink_writes import SinkWrites
-from replay.debugger.story import Story
-from replay.debugger.verify import operator_of
+from replay.debugger.recorded.inputs import Taken
+from replay.debugger.recorded.logs import Built, Logs
+from replay.debugger.recorded.story import Story
 from replay.log.determinants import Determinant
 from replay.model import MAIN, Record, json_bytes, thread_of_output
 from replay.runtime.body.output import Cut

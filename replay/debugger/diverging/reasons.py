@@ -10,12 +10,12 @@ from replay.debugger.diverging.probe import Again, executed_again
 from replay.debugger.diverging.side_by_side import SideBySide, beside
 from replay.debugger.diverging.source_line import SourceLine
 from replay.debugger.diverging.unlogged import OutsideCall, OutsideCalls
-from replay.debugger.execution import Execution
+from replay.debugger.executing.execution import Execution
+from replay.debugger.executing.verify import operator_of, verify_attempt
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
-from replay.debugger.story import Story
-from replay.debugger.verify import operator_of, verify_attempt
-from replay.debugger.words import counted
+from replay.debugger.recorded.story import Story
+from replay.debugger.writing.words import counted
 from replay.errors import CorruptMember, printable
 from replay.jobs.code import operator_digest
 from replay.runtime.operators.surrounded import innermost

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from replay.debugger.diverging.probe import Again, Written
-from replay.debugger.members import placed_buffers
 from replay.debugger.ports import RecordingSource
+from replay.debugger.recorded.members import placed_buffers
 from replay.errors import ReplayError
 from replay.model import Record, json_bytes
 

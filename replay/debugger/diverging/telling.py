@@ -8,11 +8,11 @@ from replay.bundle.members import member_name
 from replay.debugger.agreeing.lines import place_of_line
 from replay.debugger.diverging.reasons import Diagnosis, Reason
 from replay.debugger.diverging.source_line import OperatorCode, SourceLine
-from replay.debugger.execution import Execution
+from replay.debugger.executing.execution import Execution
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
-from replay.debugger.steps import StepWriter
-from replay.debugger.story import Story
+from replay.debugger.recorded.story import Story
+from replay.debugger.writing.steps import StepWriter
 from replay.errors import CorruptDeterminant, ReplayError
 from replay.log.codec import decode_all
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from replay.causality.frontiers import FrontierRow, frontiers
 from replay.causality.life import attempt_at
-from replay.debugger.answers import Answers
 from replay.debugger.outcome import Missing
 from replay.debugger.ports import RecordingSource
-from replay.debugger.story import Story
+from replay.debugger.recorded.answers import Answers
+from replay.debugger.recorded.story import Story
 from replay.log.causal_log import Copy
 from replay.model import WORLD, ChannelId, Graph, LogId, TaskId
 from replay.recovery import (

@@ -8,8 +8,8 @@ from typing import Any
 
 from replay.debugger.forks.changes import LostDeterminant, OfLogs, OtherOrder, OtherValue
 from replay.debugger.forks.places import ForkPlace
-from replay.debugger.logs import Logs
-from replay.debugger.words import said
+from replay.debugger.recorded.logs import Logs
+from replay.debugger.writing.words import said
 from replay.errors import InvariantError, WrongSetting
 from replay.log.codec import decode_all, encode
 from replay.log.determinants import Determinant, Order, Rng, Serializable, Timestamp

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from replay.debugger.execution import Execution, Plan
+from replay.debugger.executing.execution import Execution, Plan
 from replay.debugger.forks.world import ForkWorld
-from replay.debugger.inputs import Taken
-from replay.debugger.logs import Logs, Reappended
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
+from replay.debugger.recorded.inputs import Taken
+from replay.debugger.recorded.logs import Logs, Reappended
 from replay.debugger.sides.tracing import Tracing
 from replay.errors import InvariantError
 from replay.log.codec import encode

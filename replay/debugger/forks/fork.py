@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from replay.debugger.answers import Answers, Bringers
-from replay.debugger.following import Until
+from replay.debugger.executing.following import Until
+from replay.debugger.executing.verify import operator_of, plan_of_attempt
 from replay.debugger.forks.answering import Answering
 from replay.debugger.forks.changes import (
     Change,
@@ -23,18 +23,18 @@ from replay.debugger.forks.making import Making, Of, fork_steps, operator_named
 from replay.debugger.forks.places import ForkPlace, PlaceFinder
 from replay.debugger.forks.recovery import ForkRecovery
 from replay.debugger.forks.report import report_of
-from replay.debugger.lineage import Lineage
-from replay.debugger.members import placed_buffers
 from replay.debugger.outcome import DivergenceFound, Missing, Outcome
 from replay.debugger.ports import NoSteps, RecordingSource, StepSink
-from replay.debugger.scene import Scene, scenes_of
+from replay.debugger.recorded.answers import Answers, Bringers
+from replay.debugger.recorded.lineage import Lineage
+from replay.debugger.recorded.members import placed_buffers
+from replay.debugger.recorded.scene import Scene, scenes_of
+from replay.debugger.recorded.story import Story
 from replay.debugger.sides.trace import Difference, Lockstep, Trace
 from replay.debugger.sides.tracing import TracingSink
-from replay.debugger.stepping import Stepping
-from replay.debugger.steps import Progress, StepWriter
-from replay.debugger.story import Story
 from replay.debugger.turns import at_once
-from replay.debugger.verify import operator_of, plan_of_attempt
+from replay.debugger.writing.stepping import Stepping
+from replay.debugger.writing.steps import Progress, StepWriter
 from replay.errors import CorruptMember, WrongSetting
 from replay.model import MAIN, ChannelId, thread_of_output
 from replay.recovery.answers import Answer

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from replay.debugger.comparison import Comparison
-from replay.debugger.inputs import Taken
+from replay.debugger.executing.comparison import Comparison
 from replay.debugger.outcome import DivergenceFound
+from replay.debugger.recorded.inputs import Taken
 from replay.model import Record
 from replay.runtime.body.output import Cut
 

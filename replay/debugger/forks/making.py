@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from replay.debugger.comparison import Comparison
-from replay.debugger.execution import Execution, Plan
-from replay.debugger.following import Until
+from replay.debugger.executing.comparison import Comparison
+from replay.debugger.executing.execution import Execution, Plan
+from replay.debugger.executing.following import Until
+from replay.debugger.executing.sink_writes import SinkWrites
 from replay.debugger.forks.changes import (
     LostDeterminant,
     OfAnswers,
@@ -24,16 +25,15 @@ from replay.debugger.forks.execution import ForkExecution, Losing, ParentExecuti
 from replay.debugger.forks.lenient import ForkComparison
 from replay.debugger.forks.places import ForkPlace
 from replay.debugger.forks.world import ForkWorld
-from replay.debugger.logs import Logs
 from replay.debugger.ports import RecordingSource, StepSink
-from replay.debugger.scene import Scene
+from replay.debugger.recorded.logs import Logs
+from replay.debugger.recorded.scene import Scene
+from replay.debugger.recorded.story import Story
 from replay.debugger.sides.ledger import Ledger
 from replay.debugger.sides.trace import Noting
 from replay.debugger.sides.tracing import Tracing, TracingSink
-from replay.debugger.sink_writes import SinkWrites
-from replay.debugger.stepping import Stepping
-from replay.debugger.steps import Progress, StepWriter
-from replay.debugger.story import Story
+from replay.debugger.writing.stepping import Stepping
+from replay.debugger.writing.steps import Progress, StepWriter
 from replay.errors import WrongSetting
 from replay.jobs.registry import UnknownOperator, new_operator
 from replay.model import Graph

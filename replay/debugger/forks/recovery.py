@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from replay.debugger.answers import Bringers
-from replay.debugger.comparison import Comparison
-from replay.debugger.execution import Execution, Plan
-from replay.debugger.following import Following
+from replay.debugger.executing.comparison import Comparison
+from replay.debugger.executing.execution import Execution, Plan
+from replay.debugger.executing.following import Following
+from replay.debugger.executing.verify import operator_of
 from replay.debugger.forks.changes import OfAnswers
 from replay.debugger.forks.making import Making
 from replay.debugger.forks.places import ForkPlace
-from replay.debugger.logs import Logs
 from replay.debugger.outcome import Verdict
+from replay.debugger.recorded.answers import Bringers
+from replay.debugger.recorded.logs import Logs
+from replay.debugger.recorded.story import Event
 from replay.debugger.recovery_replay import RecoveryReplay
-from replay.debugger.story import Event
 from replay.debugger.turns import Turns
-from replay.debugger.verify import operator_of
-from replay.debugger.walk import Walk
-from replay.debugger.words import bytes_of
+from replay.debugger.walking.walk import Walk
+from replay.debugger.writing.words import bytes_of
 from replay.model import ChannelId, Graph
 from replay.recovery import ChannelLost, ChannelReconnected, DeterminantsReturned, MainLogUsedUp, RecoveryStarted
 from replay.recovery import Event as ManagerEvent

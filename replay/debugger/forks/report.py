@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from replay.debugger.sides.closure import told
 from replay.debugger.sides.ledger import WRITES, Span, counted_of
-from replay.debugger.words import counted, listed
+from replay.debugger.writing.words import counted, listed
 
 if TYPE_CHECKING:
     from replay.debugger.forks.fork import Forked

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, TypeVar
 
-from replay.debugger.logs import Logs
+from replay.debugger.recorded.logs import Logs
 from replay.log.codec import decode_all
 from replay.log.determinants import (
     Determinant,

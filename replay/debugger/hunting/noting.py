@@ -7,18 +7,18 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from replay.debugger.execution import Execution, Plan
+from replay.debugger.executing.execution import Execution, Plan
+from replay.debugger.executing.verify import operator_of, plan_of_attempt
 from replay.debugger.hunting.canonical import TooLarge, canonical
 from replay.debugger.hunting.interception import is_operators, own_modules
 from replay.debugger.hunting.line_trace import LineTrace
-from replay.debugger.inputs import Taken
-from replay.debugger.logs import Built
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
+from replay.debugger.recorded.inputs import Taken
+from replay.debugger.recorded.logs import Built
+from replay.debugger.recorded.story import Story
 from replay.debugger.sides.trace import digest, shown
-from replay.debugger.state_keys import flat
-from replay.debugger.story import Story
-from replay.debugger.verify import operator_of, plan_of_attempt
+from replay.debugger.writing.state_keys import flat
 from replay.errors import ReplayError
 from replay.jobs.installed import find_installed
 from replay.jobs.registry import OPERATORS, new_operator

@@ -10,7 +10,7 @@ from typing import Any
 from replay.bundle.frames import IS_EVENT, BufferFrame, ReceiptFrame, SendingFrame
 from replay.bundle.members import member_name
 from replay.bundle.members_in_memory import MembersInMemory
-from replay.debugger.execution import Plan
+from replay.debugger.executing.execution import Plan
 from replay.debugger.ports import RecordingSource
 from replay.debugger.shrinking.units import Unit
 from replay.errors import ReplayError

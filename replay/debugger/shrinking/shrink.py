@@ -11,15 +11,15 @@ from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.debugger.diverging.probe import Again, executed_again
 from replay.debugger.diverging.side_by_side import beside
-from replay.debugger.execution import Execution, Plan
-from replay.debugger.members import placed_buffers
+from replay.debugger.executing.execution import Execution, Plan
+from replay.debugger.executing.verify import plan_of_attempt
 from replay.debugger.outcome import DivergenceFound, Missing, Outcome
 from replay.debugger.ports import RecordingSource
+from replay.debugger.recorded.members import placed_buffers
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from replay.debugger.shrinking.excerpt import Kept, attempt_of, excerpt
 from replay.debugger.shrinking.units import Gathered, Unit, gathered
-from replay.debugger.story import Story
-from replay.debugger.verify import plan_of_attempt
 from replay.errors import ReplayError, WrongSetting
 from replay.log.codec import decode_at
 from replay.log.determinants import is_async

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from replay.debugger.comparison import Comparison
 from replay.debugger.diverging.probe import Probe
-from replay.debugger.execution import Execution, Plan
-from replay.debugger.inputs import Taken
-from replay.debugger.logs import Logs
+from replay.debugger.executing.comparison import Comparison
+from replay.debugger.executing.execution import Execution, Plan
+from replay.debugger.executing.sink_writes import SinkWrites
+from replay.debugger.executing.verify import operator_of
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
-from replay.debugger.sink_writes import SinkWrites
-from replay.debugger.story import Story
-from replay.debugger.verify import operator_of
+from replay.debugger.recorded.inputs import Taken
+from replay.debugger.recorded.logs import Logs
+from replay.debugger.recorded.story import Story
 from replay.log.codec import encode
 from replay.log.determinants import Determinant, Order
 from replay.model import Record, json_bytes

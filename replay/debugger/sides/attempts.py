@@ -6,25 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from replay.debugger.answers import Bringers
-from replay.debugger.comparison import Comparison
-from replay.debugger.execution import Execution, Plan
-from replay.debugger.lineage import Lineage
+from replay.debugger.executing.comparison import Comparison
+from replay.debugger.executing.execution import Execution, Plan
+from replay.debugger.executing.sink_writes import SinkWrites
+from replay.debugger.executing.verify import operator_of, plan_of_attempt
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import NoSteps, RecordingSource
-from replay.debugger.scene import Scene, choose
+from replay.debugger.recorded.answers import Bringers
+from replay.debugger.recorded.lineage import Lineage
+from replay.debugger.recorded.scene import Scene, choose
+from replay.debugger.recorded.story import Story
 from replay.debugger.sides.closure import told
 from replay.debugger.sides.ledger import WRITES, Ledger, counted_of
 from replay.debugger.sides.lines import LineOfChange
 from replay.debugger.sides.logs_alone import note_logs
 from replay.debugger.sides.trace import Difference, Item, Lockstep, Noting, Stream, Trace
 from replay.debugger.sides.tracing import Tracing, TracingSink
-from replay.debugger.sink_writes import SinkWrites
-from replay.debugger.stepping import Stepping
-from replay.debugger.steps import Progress, StepWriter
-from replay.debugger.story import Story
-from replay.debugger.verify import operator_of, plan_of_attempt
-from replay.debugger.words import counted
+from replay.debugger.writing.stepping import Stepping
+from replay.debugger.writing.steps import Progress, StepWriter
+from replay.debugger.writing.words import counted
 from replay.errors import WrongSetting
 
 _NOUNS: dict[Stream, str] = {

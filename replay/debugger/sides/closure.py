@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from replay.debugger.members import placed_buffers, placed_receipts
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
+from replay.debugger.recorded.members import placed_buffers, placed_receipts
 from replay.errors import CorruptMember
 from replay.model import TaskId
 

@@ -9,7 +9,7 @@ from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 from replay.debugger.diverging.source_line import OperatorCode, line_of
-from replay.debugger.state_keys import flat
+from replay.debugger.writing.state_keys import flat
 from replay.runtime.operators import Operator
 from replay.runtime.operators.surrounded import Surrounded
 

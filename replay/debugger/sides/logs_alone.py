@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from replay.debugger.inputs import Payloads
-from replay.debugger.members import placed_receipts
 from replay.debugger.outcome import DivergenceFound
+from replay.debugger.recorded.inputs import Payloads
+from replay.debugger.recorded.members import placed_receipts
 from replay.debugger.sides.trace import Item, Noting, digest, shown
-from replay.debugger.steps import Progress
+from replay.debugger.writing.steps import Progress
 from replay.errors import CorruptMember
 from replay.model import MAIN
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from replay.debugger.execution import Execution
-from replay.debugger.inputs import Taken
-from replay.debugger.logs import Built
+from replay.debugger.executing.execution import Execution
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import BufferRow, StepRow, StepSink
+from replay.debugger.recorded.inputs import Taken
+from replay.debugger.recorded.logs import Built
 from replay.debugger.sides.ledger import Ledger
 from replay.debugger.sides.lines import LinesOf
 from replay.debugger.sides.trace import MOST_SAID, Item, Noting, Stream, digest, shown
-from replay.debugger.stepping import Stepping
+from replay.debugger.writing.stepping import Stepping
 from replay.log.codec import encode
 from replay.log.determinants import Determinant
 from replay.model import Record, json_bytes

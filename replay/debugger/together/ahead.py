@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from replay.debugger.story import Event
+from replay.debugger.recorded.story import Event
 
 
 class Ahead(NamedTuple):

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from replay.debugger.outcome import Outcome
-from replay.debugger.steps import StepWriter
 from replay.debugger.together.ahead import Ahead
 from replay.debugger.together.exchange import Attempt, Exchange
 from replay.debugger.turns import Turns
+from replay.debugger.writing.steps import StepWriter
 
 
 class Part(Protocol):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from replay.causality.life import life_of
-from replay.debugger.story import Event, Story
+from replay.debugger.recorded.story import Event, Story
 from replay.model import Graph
 
 _ASKED = frozenset({"determinants-request-received", "replay-request-received", "determinants-received"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from replay.debugger.outcome import DivergenceFound, Missing
-from replay.debugger.story import Event, Story
+from replay.debugger.recorded.story import Event, Story
 
 Attempt = tuple[str, int]
 Sending = tuple[str, int, int]

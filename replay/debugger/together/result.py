@@ -7,7 +7,7 @@ from typing import Any
 
 from replay.debugger.outcome import Outcome, Verdict
 from replay.debugger.together.exchange import Attempt
-from replay.debugger.words import listed
+from replay.debugger.writing.words import listed
 
 WORST_FIRST: tuple[Verdict, ...] = ("diverged", "unknown", "free", "identical")
 _NAMED = 8

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from replay.bundle.frames import BUFFER_HEAD_BYTES, read_buffers
-from replay.debugger.following import UNTIL, Until
+from replay.debugger.executing.following import UNTIL, Until
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.story import Story
 from replay.jobs.options import RecordOptions
 from replay.simulation.replays import recorded, replays_of
 from tests.replay.debugger.recordings import one_failure

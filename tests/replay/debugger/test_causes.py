@@ -12,8 +12,8 @@ import pytest
 
 from replay.bundle.frames import SendingFrame
 from replay.bundle.reader import Bundle
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.story import Story
 from replay.log.deltas import decode_extents
 from tests.replay.debugger.recordings import one_failure
 from tests.replay.debugger.worlds import Kept, alone, bundle_of, world_of

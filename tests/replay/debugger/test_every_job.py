@@ -11,8 +11,8 @@ import pytest
 from replay.bundle.frames import BUFFER_HEAD_BYTES, read_buffers
 from replay.causality.life import ORPHAN
 from replay.debugger.outcome import Outcome
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.story import Story
 from replay.jobs.catalogue import JOBS
 from replay.jobs.options import RecordOptions
 from replay.jobs.record import run_of

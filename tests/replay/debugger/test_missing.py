@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from replay.debugger.lacking import first_lack
+from replay.debugger.agreeing.lacking import first_lack
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.story import Story
 from replay.errors import ReplayError
 from replay.simulation.commands import random_options
 from replay.simulation.replays import recorded

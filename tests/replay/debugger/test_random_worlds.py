@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.story import Story
 from tests.replay.debugger.worlds import Kept, alone, bundle_of, world_of
 
 WORLDS = range(100, 310)

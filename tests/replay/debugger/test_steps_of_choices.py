@@ -9,7 +9,7 @@ import pytest
 
 from replay.bundle.reader import Bundle
 from replay.debugger.replay import replay
-from replay.debugger.words import said
+from replay.debugger.writing.words import said
 from replay.log.determinants import Determinant, Rng, Serializable, TimerTrigger
 from tests.replay.debugger.test_steps import CAUSE, KINDS
 from tests.replay.debugger.worlds import Kept, MemoryMembers

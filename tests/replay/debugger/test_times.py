@@ -9,8 +9,8 @@ import pytest
 from replay.bundle.reader import Bundle
 from replay.debugger.outcome import Outcome
 from replay.debugger.ports import StepRow
+from replay.debugger.recorded.story import Event, Story
 from replay.debugger.replay import replay
-from replay.debugger.story import Event, Story
 from tests.replay.debugger.recordings import one_failure
 from tests.replay.debugger.worlds import Kept, alone, bundle_of, world_of
 

@@ -10,8 +10,8 @@ from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.debugger.outcome import Outcome
 from replay.debugger.ports import BufferRow, StepRow
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.story import Story
 from replay.errors import PoolExhausted, WrongSetting
 from replay.simulation.refusals import roomier
 from replay.simulation.world import World

@@ -11,8 +11,8 @@ import pytest
 
 from replay.bundle.frames import read_sendings
 from replay.bundle.reader import Bundle
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.story import Story
 from replay.log.codec import decode_all
 from replay.model import TaskId
 from replay.runtime.engine import Engine

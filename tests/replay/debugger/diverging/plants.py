@@ -15,8 +15,8 @@ from typing import Any
 
 from replay.bundle.frames import RECEIPT_BYTES, SENDING_HEAD_BYTES, read_buffers, read_receipts, read_sendings
 from replay.debugger.outcome import Outcome
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.story import Story
 from replay.errors import ReplayError
 from replay.log.codec import decode_all, encode
 from replay.log.determinants import BufferBuilt, Order, Rng, SourceCheckpoint, TimerTrigger, Timestamp

@@ -9,8 +9,8 @@ from typing import Any
 
 from replay.bundle.reader import Bundle
 from replay.debugger.forks import change_of, fork
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.story import Story
 from replay.errors import WrongSetting
 from replay.jobs.registry import OPERATORS
 from replay.runtime.body.output import Cut

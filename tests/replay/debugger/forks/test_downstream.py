@@ -17,12 +17,12 @@ from replay.debugger.forks.fork import _Run
 from replay.debugger.forks.making import Making, Of
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import NoSteps
+from replay.debugger.recorded.scene import choose
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.scene import choose
 from replay.debugger.sides.closure import Closure
 from replay.debugger.sides.trace import Trace
-from replay.debugger.steps import StepWriter
-from replay.debugger.story import Story
+from replay.debugger.writing.steps import StepWriter
 from replay.errors import WrongSetting
 from replay.jobs.options import RecordOptions
 from replay.simulation.replays import recorded

@@ -17,8 +17,8 @@ import pytest
 from replay import live
 from replay.debugger.hunting.readings import MOST_PLACES, Moment, Readings
 from replay.debugger.hunting.watched import Hunt
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.story import Story
 from replay.simulation.commands import random_options
 from replay.simulation.replays import recorded as recorded_as
 from tests.replay.debugger.hunting.planting import PLANTED, marked, names_of, recorded, shop
@@ -107,7 +107,7 @@ def test_the_engines_own_calls_are_no_operators(installed: Path) -> None:
             super().step(row)
 
     # Written as if it stood in the engine: that is what tells its calls from the operator's.
-    Reading.step.__globals__["__name__"] = "replay.debugger.steps"
+    Reading.step.__globals__["__name__"] = "replay.debugger.writing.steps"
     try:
         kept = Reading()
         hunt = hunt_beside(lambda: len(kept.rows) - 1)

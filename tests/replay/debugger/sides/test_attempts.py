@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from replay.bundle.reader import Bundle
+from replay.debugger.recorded.story import Story
 from replay.debugger.sides.attempts import Side, compare_attempts
-from replay.debugger.story import Story
 from replay.errors import ReplayError, WrongSetting
 from replay.jobs.options import RecordOptions
 from replay.simulation.commands import random_options

@@ -8,9 +8,9 @@ from replay.bundle.reader import Bundle
 from replay.debugger.forks import change_of, fork
 from replay.debugger.outcome import Outcome
 from replay.debugger.ports import StepRow
+from replay.debugger.recorded.scene import scenes_of
+from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
-from replay.debugger.scene import scenes_of
-from replay.debugger.story import Story
 from replay.debugger.together.connected import groups
 from replay.debugger.together.result import WORST_FIRST
 from replay.errors import WrongSetting

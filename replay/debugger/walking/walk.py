@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from replay.debugger.answers import Answers, disagreeing
-from replay.debugger.members import placed_receipts
 from replay.debugger.outcome import DivergenceFound
-from replay.debugger.scene import Scene
-from replay.debugger.steps import StepWriter
-from replay.debugger.story import Event, Story, extents_of
+from replay.debugger.recorded.answers import Answers, disagreeing
+from replay.debugger.recorded.members import placed_receipts
+from replay.debugger.recorded.scene import Scene
+from replay.debugger.recorded.story import Event, Story, extents_of
 from replay.debugger.together.exchange import Exchange
-from replay.debugger.walk_words import effect_words, event_words, merge_words, transition_words
-from replay.debugger.words import listed
+from replay.debugger.walking.walk_words import effect_words, event_words, merge_words, transition_words
+from replay.debugger.writing.steps import StepWriter
+from replay.debugger.writing.words import listed
 from replay.errors import CorruptRecording, UnexpectedEvent
 from replay.model import ChannelId, Graph, TaskId
 from replay.recovery import (

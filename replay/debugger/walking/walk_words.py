@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from replay.debugger.scene import Scene
-from replay.debugger.story import Event, extents_of
-from replay.debugger.words import bytes_of, counted, listed, named, outside
+from replay.debugger.recorded.scene import Scene
+from replay.debugger.recorded.story import Event, extents_of
+from replay.debugger.writing.words import bytes_of, counted, listed, named, outside
 from replay.model import WORLD
 from replay.recovery import (
     AnswerDeterminants,

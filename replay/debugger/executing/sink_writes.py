@@ -11,7 +11,7 @@ from replay.bundle.members import member_name
 from replay.debugger.agreeing.lines import place_of_line
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
-from replay.debugger.story import Story
+from replay.debugger.recorded.story import Story
 from replay.model import Record, TaskId, json_bytes
 
 Lines = Iterator[tuple[int, Mapping[str, Any]]]

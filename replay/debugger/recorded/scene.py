@@ -8,7 +8,7 @@ from typing import Any
 
 from replay.causality.life import life_of
 from replay.debugger.ports import RecordingSource
-from replay.debugger.story import Story
+from replay.debugger.recorded.story import Story
 from replay.debugger.together.connected import recovered_together
 from replay.errors import ReplayError, printable
 from replay.jobs.registry import new_operator

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from replay.causality.holders import Growth, Holders, holders
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
-from replay.debugger.story import Event, Story, extents_of
+from replay.debugger.recorded.story import Event, Story, extents_of
 from replay.errors import CorruptRecording
 from replay.log.causal_log import Copy
 from replay.model import TaskId, Thread

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from replay.debugger.comparison import Comparison
-from replay.debugger.members import placed_buffers
+from replay.debugger.executing.comparison import Comparison
 from replay.debugger.ports import BufferRow, RecordingSource
-from replay.debugger.scene import Scene
-from replay.debugger.steps import StepWriter
+from replay.debugger.recorded.members import placed_buffers
+from replay.debugger.recorded.scene import Scene
 from replay.debugger.together.exchange import Exchange
-from replay.debugger.words import bytes_of
+from replay.debugger.writing.steps import StepWriter
+from replay.debugger.writing.words import bytes_of
 from replay.model import thread_of_output
 from replay.recovery import ReplayInFlight
 

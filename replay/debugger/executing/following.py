@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from replay.debugger.answers import Bringers
-from replay.debugger.comparison import Comparison
-from replay.debugger.execution import Execution, Plan
-from replay.debugger.lineage import Lineage
-from replay.debugger.logs import Logs, built_buffers, check_decodable
+from replay.debugger.executing.comparison import Comparison
+from replay.debugger.executing.execution import Execution, Plan
+from replay.debugger.executing.sink_writes import SinkWrites
+from replay.debugger.executing.verify import operator_of
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
-from replay.debugger.scene import Scene, own_logs, snapshot_of
-from replay.debugger.sink_writes import SinkWrites
-from replay.debugger.stepping import Stepping
-from replay.debugger.steps import StepWriter
-from replay.debugger.story import Story
+from replay.debugger.recorded.answers import Bringers
+from replay.debugger.recorded.lineage import Lineage
+from replay.debugger.recorded.logs import Logs, built_buffers, check_decodable
+from replay.debugger.recorded.scene import Scene, own_logs, snapshot_of
+from replay.debugger.recorded.story import Story
 from replay.debugger.together.ahead import Ahead
 from replay.debugger.together.exchange import Exchange
 from replay.debugger.turns import Turns
-from replay.debugger.verify import operator_of
-from replay.debugger.walk import Walk
-from replay.debugger.words import bytes_of, counted, no_logs
+from replay.debugger.walking.walk import Walk
+from replay.debugger.writing.stepping import Stepping
+from replay.debugger.writing.steps import StepWriter
+from replay.debugger.writing.words import bytes_of, counted, no_logs
 from replay.model import MAIN, thread_of_output
 from replay.recovery import EpochStarted, MainLogUsedUp, OutputRebuilt
 

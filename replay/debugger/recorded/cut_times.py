@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from replay.debugger.logs import Built
+from replay.debugger.recorded.logs import Built
 from replay.runtime.body.output import OutputWriter
 
 

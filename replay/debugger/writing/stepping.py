@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from replay.debugger.answers import Bringers
-from replay.debugger.comparison import Comparison
-from replay.debugger.execution import Execution
-from replay.debugger.inputs import Taken
-from replay.debugger.lineage import Lineage
-from replay.debugger.logs import Built, Logs
+from replay.debugger.executing.comparison import Comparison
+from replay.debugger.executing.execution import Execution
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import BufferRow
-from replay.debugger.state_keys import flat
-from replay.debugger.state_watch import StateWatch
-from replay.debugger.steps import StepWriter
+from replay.debugger.recorded.answers import Bringers
+from replay.debugger.recorded.inputs import Taken
+from replay.debugger.recorded.lineage import Lineage
+from replay.debugger.recorded.logs import Built, Logs
 from replay.debugger.together.exchange import Exchange
-from replay.debugger.words import bytes_of, counted, said
+from replay.debugger.writing.state_keys import flat
+from replay.debugger.writing.state_watch import StateWatch
+from replay.debugger.writing.steps import StepWriter
+from replay.debugger.writing.words import bytes_of, counted, said
 from replay.log.codec import encode
 from replay.log.determinants import BufferBuilt, Determinant, Order, TimerTrigger, is_async
 from replay.model import MAIN, ChannelId, Record, Task, json_bytes, thread_of_output

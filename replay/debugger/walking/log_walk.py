@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from replay.debugger.answers import Bringers
-from replay.debugger.lineage import Lineage
-from replay.debugger.logs import Logs
-from replay.debugger.steps import StepWriter
-from replay.debugger.words import said
+from replay.debugger.recorded.answers import Bringers
+from replay.debugger.recorded.lineage import Lineage
+from replay.debugger.recorded.logs import Logs
+from replay.debugger.writing.steps import StepWriter
+from replay.debugger.writing.words import said
 from replay.log.codec import decode_all
 from replay.log.determinants import Order, is_async
 from replay.model import Task

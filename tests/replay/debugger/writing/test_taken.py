@@ -2,7 +2,7 @@
 
 import pytest
 
-from replay.debugger.taken import facts_of
+from replay.debugger.writing.taken import facts_of
 from replay.log.determinants import (
     KINDS,
     BufferBuilt,

@@ -9,11 +9,11 @@ from typing import Any
 
 from replay.bundle.frames import FROM_IN_FLIGHT, SENDING_HEAD_BYTES, SendingFrame
 from replay.bundle.members import member_name
-from replay.debugger.answers import first_difference
-from replay.debugger.members import damaged, placed_sendings
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
-from replay.debugger.story import Story
+from replay.debugger.recorded.answers import first_difference
+from replay.debugger.recorded.members import damaged, placed_sendings
+from replay.debugger.recorded.story import Story
 from replay.errors import CorruptMember
 from replay.log.deltas import DeltaExtent, decode_extents
 from replay.model import MAIN, Channel, LogId, TaskId, thread_of_output

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from replay.debugger.state_keys import flat
-from replay.debugger.state_watch import StateWatch
+from replay.debugger.writing.state_keys import flat
+from replay.debugger.writing.state_watch import StateWatch
 from replay.model import Record
 from replay.runtime.operators import Operator
 from replay.runtime.operators.keyed import KeyedProcess, KeyedState

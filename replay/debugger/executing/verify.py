@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from replay.debugger.comparison import Comparison
-from replay.debugger.evidence import check_output
-from replay.debugger.execution import Execution, Plan
-from replay.debugger.inputs import Taken
-from replay.debugger.logs import Built, check_decodable
+from replay.debugger.agreeing.evidence import check_output
+from replay.debugger.executing.comparison import Comparison
+from replay.debugger.executing.execution import Execution, Plan
+from replay.debugger.executing.sink_writes import SinkWrites
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
-from replay.debugger.scene import Operators, own_logs, snapshot_of
-from replay.debugger.sink_writes import SinkWrites
-from replay.debugger.story import Story
-from replay.debugger.words import no_logs
+from replay.debugger.recorded.inputs import Taken
+from replay.debugger.recorded.logs import Built, check_decodable
+from replay.debugger.recorded.scene import Operators, own_logs, snapshot_of
+from replay.debugger.recorded.story import Story
+from replay.debugger.writing.words import no_logs
 from replay.jobs.registry import UnknownOperator, new_operator
 from replay.model import Record, TaskId
 from replay.runtime.body.output import Cut

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from replay.bundle.members import member_name
-from replay.debugger.lacking_outside import left_outside_gone, writes_gone, written_gone
-from replay.debugger.members import placed_buffers, placed_receipts, placed_sendings
+from replay.debugger.agreeing.lacking_outside import left_outside_gone, writes_gone, written_gone
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
+from replay.debugger.recorded.members import placed_buffers, placed_receipts, placed_sendings
 from replay.errors import CorruptMember, ReplayError
 from replay.log.codec import decode_all
 from replay.log.deltas import decode_extents

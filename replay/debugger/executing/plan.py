@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from replay.debugger.inputs import Taken
-from replay.debugger.logs import Built, Logs
 from replay.debugger.outcome import DivergenceFound
+from replay.debugger.recorded.inputs import Taken
+from replay.debugger.recorded.logs import Built, Logs
 from replay.model import Record, TaskId, Thread
 from replay.runtime.body.output import Cut
 

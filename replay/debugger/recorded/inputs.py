@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from replay.bundle.frames import ReceiptFrame
-from replay.debugger.members import Placed, placed_buffers, placed_receipts
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
+from replay.debugger.recorded.members import Placed, placed_buffers, placed_receipts
 from replay.errors import CorruptMember
 from replay.model import Channel, TaskId
 

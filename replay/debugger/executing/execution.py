@@ -9,14 +9,14 @@ from itertools import islice
 from typing import Any
 
 from replay.bundle.members import member_name
-from replay.debugger.cut_times import CutTimes
 from replay.debugger.diverging.adopting import AdoptingCursor
-from replay.debugger.inputs import ChannelTakes, Taken
-from replay.debugger.logs import Built, Logs, Reappended, built_buffers
-from replay.debugger.members import damaged
+from replay.debugger.executing.plan import Plan, Watcher
 from replay.debugger.outcome import DivergenceFound, Missing
-from replay.debugger.plan import Plan, Watcher
 from replay.debugger.ports import RecordingSource
+from replay.debugger.recorded.cut_times import CutTimes
+from replay.debugger.recorded.inputs import ChannelTakes, Taken
+from replay.debugger.recorded.logs import Built, Logs, Reappended, built_buffers
+from replay.debugger.recorded.members import damaged
 from replay.errors import CorruptMember, InvariantError, ReplayError
 from replay.log.determinants import Determinant
 from replay.model import MAIN, Record, Thread, thread_of_output

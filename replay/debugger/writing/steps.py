@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from replay.debugger.diverging.findings import Findings
 from replay.debugger.outcome import Cancelled
 from replay.debugger.ports import StepRow, StepSink
-from replay.debugger.taken import facts_of
+from replay.debugger.writing.taken import facts_of
 from replay.log.determinants import Determinant
 from replay.model import MAIN
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from marshal import dumps
 from typing import Any
 
-from replay.debugger.state_keys import encoded, flat, flat_key, is_map
+from replay.debugger.writing.state_keys import encoded, flat, flat_key, is_map
 from replay.runtime.operators import Operator
 from replay.runtime.operators.keyed import Pairs
 

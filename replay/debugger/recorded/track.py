@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
-from replay.debugger.members import placed_receipts
 from replay.debugger.ports import RecordingSource
+from replay.debugger.recorded.members import placed_receipts
 from replay.model import TaskId
 
 Place = tuple[int, int]

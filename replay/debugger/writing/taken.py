@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replay.debugger.words import shortened
+from replay.debugger.writing.words import shortened
 from replay.log.determinants import (
     BufferBuilt,
     Determinant,

@@ -10,14 +10,14 @@ from typing import Any, NoReturn
 from replay.bundle.frames import FROM_IN_FLIGHT, HELD_BACK, IS_EVENT, BufferFrame
 from replay.bundle.members import member_name
 from replay.causality.life import life_of
-from replay.debugger.logs import Built, built_buffers
-from replay.debugger.members import Placed, placed_buffers
+from replay.debugger.agreeing.sendings import Sent, read_sent
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
-from replay.debugger.scene import own_logs, snapshot_of
-from replay.debugger.sendings import Sent, read_sent
-from replay.debugger.story import Story
-from replay.debugger.track import Track
+from replay.debugger.recorded.logs import Built, built_buffers
+from replay.debugger.recorded.members import Placed, placed_buffers
+from replay.debugger.recorded.scene import own_logs, snapshot_of
+from replay.debugger.recorded.story import Story
+from replay.debugger.recorded.track import Track
 from replay.log.codec import decode_all
 from replay.model import MAIN, Channel, TaskId, read_json, thread_of_output
 

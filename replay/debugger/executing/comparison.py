@@ -8,12 +8,12 @@ from typing import Any
 
 from replay.bundle.frames import ReceiptFrame
 from replay.bundle.members import member_name
-from replay.debugger.answers import first_difference
-from replay.debugger.inputs import Taken
-from replay.debugger.members import Placed, placed_buffers, placed_receipts
+from replay.debugger.executing.sink_writes import SinkWrites
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
-from replay.debugger.sink_writes import SinkWrites
+from replay.debugger.recorded.answers import first_difference
+from replay.debugger.recorded.inputs import Taken
+from replay.debugger.recorded.members import Placed, placed_buffers, placed_receipts
 from replay.log.codec import decode_all
 from replay.log.determinants import Order, Take, is_async
 from replay.model import MAIN, Channel, Record, TaskId, json_bytes
