@@ -8,7 +8,6 @@ from replay.causality.life import ENDED_WITH_RECORDING, life_of
 from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
-from replay.debugger.executing.sink_writes import SinkWrites
 from replay.debugger.executing.verify import check_plan, culprit_upstream, operator_of, unchecked_plan_of_attempt
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
@@ -30,30 +29,23 @@ def replay_attempt(
     steps.state = "Running"
     steps.t_us, started = story.start_of(task, attempt)
     plan = unchecked_plan_of_attempt(source, story, task, attempt)
-    writes = SinkWrites(source, story, task, attempt, plan.state)
-    comparison = Comparison(source, task, own=attempt, against=(), writes=writes)
-    lineage = Lineage(source, task, (attempt,))
-    stepping = Stepping(source.graph.task(task), lineage, steps, comparison, Bringers(), holds_back=False)
+    comparison = Comparison(source, story, plan)
+    stepping = stepping_of(source, plan, steps, comparison)
     try:
         operator = operator_of(source, task, scene.operators)
     except Missing:
         _check(source, story, plan, attempt)
-        walk_log(plan.logs, source.graph.task(task), lineage, steps, Bringers())
+        _walk_log(source, plan, steps)
         raise
     execution = Execution(source, plan, operator, stepping)
-    what = f"the state of checkpoint {plan.checkpoint}" if plan.checkpoint else "the initial state"
-    restored = f"Attempt {attempt} of {task} begins again with {what}, and follows its own log."
     # Before what is long is read from end to end: whoever waits for the replay sees where it begins.
-    stepping.begin(execution, restored, started)
+    stepping.begin(execution, restored_words(plan), started)
     _check(source, story, plan, attempt)
     try:
-        execution.start()
-        while execution.step():
-            pass
-        execution.check_complete()
+        execution.run()
     except Missing:
         if not execution.log.lengths:
-            walk_log(plan.logs, source.graph.task(task), lineage, steps, Bringers())
+            _walk_log(source, plan, steps)
         raise
     except DivergenceFound as found:
         raise culprit_upstream(source, story, task, found) from None
@@ -67,6 +59,24 @@ def replay_attempt(
     counts = {"log_bytes": size, "buffers": comparison.compared, "snapshots": comparison.snapshots}
     sentence = f"Attempt {attempt} of {task}, executed again from its own log, is identical: "
     return f"{sentence}{_made(story, task, attempt, size, comparison.compared)}.", {**counts, **stepping.resolution}
+
+
+def stepping_of(source: RecordingSource, plan: Plan, steps: StepWriter, comparison: Comparison) -> Stepping:
+    """Writes the steps of an attempt that follows its own log."""
+    shape, lineage = source.graph.task(plan.task), Lineage(source, plan.task, plan.take_from)
+    return Stepping(shape, lineage, steps, comparison, Bringers(), holds_back=False)
+
+
+def restored_words(plan: Plan) -> str:
+    """What it begins with."""
+    what = f"the state of checkpoint {plan.checkpoint}" if plan.checkpoint else "the initial state"
+    return f"Attempt {plan.take_from[0]} of {plan.task} begins again with {what}, and follows its own log."
+
+
+def _walk_log(source: RecordingSource, plan: Plan, steps: StepWriter) -> None:
+    """Where nothing was executed: the determinants of its log."""
+    lineage = Lineage(source, plan.task, plan.take_from)
+    walk_log(plan.logs, source.graph.task(plan.task), lineage, steps, Bringers())
 
 
 def _check(source: RecordingSource, story: Story, plan: Plan, attempt: int) -> None:

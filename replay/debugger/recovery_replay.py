@@ -241,7 +241,21 @@ class RecoveryReplay:
         self._conclude_without_execution()
 
     def _follow(self, returned: Logs, bringers: Bringers | None = None, *, tells: bool = True) -> Turns[None]:
-        self.following = Following(
+        following = self.following = self._followed(returned, bringers or Bringers(), tells)
+        if not returned and not following.goes_beyond:
+            if tells:
+                yield from self._take_what_precedes_running()
+                self._conclude_without_execution()
+            return
+        try:
+            yield from following.turns(self._restored_words())
+        except DivergenceFound as found:
+            raise self._blamed(found) from None
+        self.detail |= following.stepping.resolution
+
+    def _followed(self, returned: Logs, bringers: Bringers, tells: bool) -> Following:
+        """What is executed."""
+        return Following(
             self.source,
             self.story,
             self.scene,
@@ -249,27 +263,22 @@ class RecoveryReplay:
             self.walk,
             returned,
             self.until,
-            bringers or Bringers(),
+            bringers,
             tells,
             self.exchange,
         )
-        if not returned and not self.following.goes_beyond:
-            if tells:
-                yield from self._take_what_precedes_running()
-                self._conclude_without_execution()
-            return
-        try:
-            yield from self.following.turns(self._restored_words())
-        except DivergenceFound as found:
-            raise culprit_upstream(self.source, self.story, self.scene.task, found) from None
-        self.detail |= self.following.stepping.resolution
+
+    def _blamed(self, found: DivergenceFound) -> DivergenceFound:
+        """What shows here may have begun above."""
+        return culprit_upstream(self.source, self.story, self.scene.task, found)
 
     def _take_what_precedes_running(self) -> Turns[None]:
         self._executes = False
         is_to_run = self.walk.is_to_run
         while is_to_run and not self.walk.next_is_running:
             yield
-            self.walk.next_event()
+            if not self.walk.next_event():
+                break
 
     def _conclude_without_execution(self) -> None:
         """The state machine goes its way; what a live task would have told it is taken as done."""

@@ -15,7 +15,6 @@ from typing import Any
 from replay.debugger.diverging.source_line import OperatorCode, SourceLine, line_of
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
-from replay.debugger.executing.sink_writes import SinkWrites
 from replay.debugger.executing.verify import operator_of
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
@@ -190,12 +189,10 @@ class Again:
 
 def executed_again(source: RecordingSource, story: Story, plan: Plan, kind: type[Operator] | None = None) -> Again:
     """The plan, from its beginning to where it diverges or ends; `kind` is the operator's class, if it was another."""
-    attempt, before = plan.take_from[0], plan.take_from[1:]
     operator = operator_of(source, plan.task)
     if kind is not None and type(operator) is not kind:
         operator = kind()
-    writes = SinkWrites(source, story, plan.task, attempt, plan.state)
-    comparison = Comparison(source, plan.task, own=attempt, against=before, writes=writes)
+    comparison = Comparison(source, story, plan)
     probe = Probe(comparison, operator, plan.recovered)
     try:
         execution = Execution(source, plan, operator, probe)

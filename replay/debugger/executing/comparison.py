@@ -8,15 +8,17 @@ from typing import Any
 
 from replay.bundle.frames import ReceiptFrame
 from replay.bundle.members import member_name
+from replay.debugger.executing.plan import Plan
 from replay.debugger.executing.sink_writes import SinkWrites
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.answers import first_difference
 from replay.debugger.recorded.inputs import Taken
 from replay.debugger.recorded.members import Placed, placed_buffers, placed_receipts
+from replay.debugger.recorded.story import Story
 from replay.log.codec import decode_all
 from replay.log.determinants import Order, Take, is_async
-from replay.model import MAIN, Channel, Record, TaskId, json_bytes
+from replay.model import MAIN, Channel, Record, json_bytes
 from replay.runtime.body.output import Cut
 
 
@@ -57,11 +59,10 @@ class Beyond:
 
 
 class Comparison:
-    """`against` are the attempts whose buffers the replay's must equal, `own` the attempt that is replayed, if any."""
+    """`against` are the attempts whose buffers the replay's must equal, `own` the attempt that is replayed."""
 
-    def __init__(
-        self, source: RecordingSource, task: TaskId, *, own: int, against: tuple[int, ...], writes: SinkWrites
-    ):
+    def __init__(self, source: RecordingSource, story: Story, plan: Plan):
+        task, own, against = plan.task, plan.take_from[0], plan.take_from[1:]
         self.source = source
         self.task = task
         self.own = own
@@ -75,7 +76,7 @@ class Comparison:
         self._received: dict[int, set[int]] = {}
         self._first_takes: dict[tuple[int, int], int] | None = None
         self.against = against
-        self.writes = writes
+        self.writes = SinkWrites(source, story, task, own, plan.state)
         self.compared = 0
         self.uncompared = 0
         self.snapshots = 0

@@ -206,6 +206,13 @@ class Execution:
             found.execution = self
             raise
 
+    def run(self) -> None:
+        """To its end, where everything was appended again."""
+        self.start()
+        while self.step():
+            pass
+        self.check_complete()
+
     def check_complete(self, upto: Logs | None = None) -> None:
         """At the end everything was appended again; or so much of it."""
         try:

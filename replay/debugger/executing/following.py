@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
-from replay.debugger.executing.sink_writes import SinkWrites
 from replay.debugger.executing.verify import operator_of
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
@@ -88,9 +87,7 @@ class Following:
             self.execution.cut_times.main_first_us = self._main_first_us
 
     def _compared(self, plan: Plan) -> Comparison:
-        source, scene = self.source, self.scene
-        writes = SinkWrites(source, self.story, scene.task, scene.attempt, plan.state)
-        return Comparison(source, scene.task, own=scene.attempt, against=scene.before, writes=writes)
+        return Comparison(self.source, self.story, plan)
 
     def _executed(self, plan: Plan) -> Execution:
         return Execution(

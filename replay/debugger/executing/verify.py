@@ -9,7 +9,6 @@ from typing import Any
 from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
-from replay.debugger.executing.sink_writes import SinkWrites
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.inputs import Taken
@@ -125,8 +124,7 @@ def verify_attempt(
 ) -> Comparison:
     """Raises `DivergenceFound` at the first thing that the attempt can't have done. `look_up` is called on the way."""
     plan = plan_of_attempt(source, story, task, attempt)
-    writes = SinkWrites(source, story, task, attempt, plan.state)
-    comparison = Comparison(source, task, own=attempt, against=(), writes=writes)
+    comparison = Comparison(source, story, plan)
     execution = Execution(source, plan, operator_of(source, task), Silent(comparison))
     execution.start()
     done = 0

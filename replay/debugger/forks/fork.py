@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from replay.debugger.attempt_replay import restored_words, stepping_of
 from replay.debugger.executing.following import Until
 from replay.debugger.executing.verify import operator_of, plan_of_attempt
 from replay.debugger.forks.answering import Answering
@@ -25,15 +26,13 @@ from replay.debugger.forks.recovery import ForkRecovery
 from replay.debugger.forks.report import report_of
 from replay.debugger.outcome import DivergenceFound, Missing, Outcome
 from replay.debugger.ports import NoSteps, RecordingSource, StepSink
-from replay.debugger.recorded.answers import Answers, Bringers
-from replay.debugger.recorded.lineage import Lineage
+from replay.debugger.recorded.answers import Answers
 from replay.debugger.recorded.members import placed_buffers
 from replay.debugger.recorded.scene import Scene, scenes_of
 from replay.debugger.recorded.story import Story
 from replay.debugger.sides.trace import Difference, Lockstep, Trace
 from replay.debugger.sides.tracing import TracingSink
 from replay.debugger.turns import at_once
-from replay.debugger.writing.stepping import Stepping
 from replay.debugger.writing.steps import Progress, StepWriter
 from replay.errors import CorruptMember, WrongSetting
 from replay.model import MAIN, ChannelId, thread_of_output
@@ -137,20 +136,11 @@ class _Run:
         steps.state = "Running"
         steps.t_us, started = story.start_of(task, attempt)
         plan = plan_of_attempt(source, story, task, attempt)
-        logs = making.logs(plan.logs)
-        changed = replace(plan, logs=logs)
-        comparison = making.compared(plan, attempt, ())
-        shape, lineage = source.graph.task(task), Lineage(source, task, (attempt,))
-        stepping = Stepping(shape, lineage, steps, comparison, Bringers(), holds_back=False)
+        changed = replace(plan, logs=making.logs(plan.logs))
+        stepping = stepping_of(source, plan, steps, making.compared(plan))
         execution = making.executed(changed, stepping, operator_of(source, task))
-        what = f"the state of checkpoint {plan.checkpoint}" if plan.checkpoint else "the initial state"
-        stepping.begin(
-            execution, f"Attempt {attempt} of {task} begins again with {what}, and follows its own log.", started
-        )
-        execution.start()
-        while execution.step():
-            pass
-        execution.log.check_complete()
+        stepping.begin(execution, restored_words(plan), started)
+        execution.run()
 
     def _recovery(self) -> None:
         making = self.making

@@ -10,7 +10,6 @@ from typing import Any
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
 from replay.debugger.executing.following import Until
-from replay.debugger.executing.sink_writes import SinkWrites
 from replay.debugger.forks.changes import (
     LostDeterminant,
     OfAnswers,
@@ -93,13 +92,11 @@ class Making:
         changed, self.words = edited(logs, self.place, self.change)
         return changed
 
-    def compared(self, plan: Plan, own: int, against: tuple[int, ...]) -> Comparison:
+    def compared(self, plan: Plan) -> Comparison:
         """What is made is held against the recording; that of a fork may differ."""
-        task = self.scene.task
-        writes = SinkWrites(self.source, self.story, task, own, plan.state)
         if self.change is None:
-            return Comparison(self.source, task, own=own, against=against, writes=writes)
-        self.comparison = ForkComparison(self.source, task, own=own, against=against, writes=writes)
+            return Comparison(self.source, self.story, plan)
+        self.comparison = ForkComparison(self.source, self.story, plan)
         return self.comparison
 
     def executed(self, plan: Plan, stepping: Stepping, operator: Operator) -> Execution:

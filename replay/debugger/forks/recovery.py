@@ -12,7 +12,7 @@ from replay.debugger.executing.verify import operator_of
 from replay.debugger.forks.changes import OfAnswers
 from replay.debugger.forks.making import Making
 from replay.debugger.forks.places import ForkPlace
-from replay.debugger.outcome import Verdict
+from replay.debugger.outcome import DivergenceFound, Verdict
 from replay.debugger.recorded.answers import Bringers
 from replay.debugger.recorded.logs import Logs
 from replay.debugger.recorded.story import Event
@@ -80,14 +80,13 @@ class ForkWalk(Walk):
 
     def _told(self, kind: str, event: Event) -> ManagerEvent | None:
         told = Walk._told(self, kind, event)
-        mine = isinstance(told, DeterminantsReturned) and told.of == self.scene.task
-        if mine and told.channel in self.altered and self.steps.count < self.at:  # type: ignore[union-attr]
-            self._void.append(told.channel)  # type: ignore[union-attr]
+        if not isinstance(told, DeterminantsReturned) or told.of != self.scene.task or told.channel not in self.altered:
+            return told
+        if self.steps.count < self.at:
+            self._void.append(told.channel)
             return told  # it still stands
-        if isinstance(told, DeterminantsReturned) and mine and told.channel in self.altered:
-            answer = self.altered[told.channel]
-            return replace(told, result=answer.result, logs=answer.logs)
-        return told
+        answer = self.altered[told.channel]
+        return replace(told, result=answer.result, logs=answer.logs)
 
     def _recorded_state(self, event: Event) -> None:
         if self._records_states:
@@ -105,24 +104,19 @@ class ForkWalk(Walk):
 class ForkFollowing(Following):
     """What is executed of the recovery, with the change of a fork."""
 
-    making: Making | None = None
-
-    def _making(self) -> Making:
-        if self.making is None:
-            raise TypeError("a fork is made with a Making")
-        return self.making
+    making: Making = field(kw_only=True)
 
     def _plan(self) -> Plan:
-        plan, making = Following._plan(self), self._making()
+        plan, making = Following._plan(self), self.making
         whole = plan.logs
         if isinstance(making.change, OfAnswers):
             making.cut_logs = self.tells and self._is_less()
         if making.cut_logs:
             plan = replace(plan, logs=self.returned, recovered=self.returned, beyond="the fork's own choices")
         elif (changed := making.logs(whole)) is not whole:
-            place = making.place
-            known = plan.recovered is not None and place is not None
-            recovered = _returned(plan.recovered, whole, changed, place) if known else None  # type: ignore[arg-type]
+            place, recovered = making.place, plan.recovered
+            if recovered is not None:
+                recovered = None if place is None else _returned(recovered, whole, changed, place)
             plan = replace(plan, logs=changed, recovered=recovered)
             self.returned = changed if recovered is None else recovered
         return plan
@@ -133,15 +127,15 @@ class ForkFollowing(Following):
         return any(len(self.returned.get(one, {}).get(epoch, b"")) < upto for (one, epoch), upto in recorded.items())
 
     def _compared(self, plan: Plan) -> Comparison:
-        return self._making().compared(plan, self.scene.attempt, self.scene.before)
+        return self.making.compared(plan)
 
     def _executed(self, plan: Plan) -> Execution:
-        making = self._making()
-        return making.executed(plan, self.stepping, operator_of(self.source, self.scene.task))
+        return self.making.executed(plan, self.stepping, operator_of(self.source, self.scene.task))
 
     def _tell_used_up(self) -> None:
         """Also where the log was left: the task makes its own choices then."""
-        if not self._used_up and self._making().change is not None and self.execution.free:  # type: ignore[attr-defined]
+        execution = self.making.execution
+        if not self._used_up and execution is not None and execution.free:
             self._used_up = True
             if self.tells:
                 self.walk.take_what_precedes_running()
@@ -169,14 +163,12 @@ def _returned(recovered: Logs, whole: Logs, changed: Logs, place: ForkPlace) -> 
 class ForkRecovery(RecoveryReplay):
     """One failure, forked. What the parent has checked of the recording is not checked again."""
 
-    making: Making | None = None
+    making: Making = field(kw_only=True)
     altered: Mapping[ChannelId, Answer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         RecoveryReplay.__post_init__(self)
-        walk = self.walk
-        graph = None if self.making is None else self.making.graph
-        at = 0 if self.making is None else self.making.at
+        walk, graph = self.walk, self.making.graph
         self.walk = ForkWalk(
             walk.story,
             walk.scene,
@@ -185,10 +177,10 @@ class ForkRecovery(RecoveryReplay):
             walk.steps,
             walk.on_effect,
             altered=self.altered,
-            at=at,
+            at=self.making.at,
             other_graph=None if graph is walk.graph else graph,
         )
-        if self.making is not None and self.making.change is not None:
+        if self.making.change is not None:
             self.walk.loosen()
 
     def _free(self) -> Turns[tuple[Verdict, str]]:
@@ -204,8 +196,8 @@ class ForkRecovery(RecoveryReplay):
     def _check_own_log(self, logs: Returned) -> None:
         """The parent did."""
 
-    def _follow(self, returned: Logs, bringers: Bringers | None = None, *, tells: bool = True) -> Turns[None]:
-        self.following = following = ForkFollowing(
+    def _followed(self, returned: Logs, bringers: Bringers, tells: bool) -> Following:
+        return ForkFollowing(
             self.source,
             self.story,
             self.scene,
@@ -213,17 +205,14 @@ class ForkRecovery(RecoveryReplay):
             self.walk,
             returned,
             self.until,
-            bringers or Bringers(),
+            bringers,
             tells,
             making=self.making,
         )
-        if not returned and not following.goes_beyond and not (self.making and self.making.cut_logs):
-            if tells:
-                self.walk.take_what_precedes_running()
-                self._conclude_without_execution()
-            return
-        yield from following.turns(self._restored_words())
-        self.detail |= following.stepping.resolution
+
+    def _blamed(self, found: DivergenceFound) -> DivergenceFound:
+        """The change is what it comes of."""
+        return found
 
     def _identical(self, logs: Returned) -> tuple[Verdict, str]:
         return "identical", ""

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from replay.debugger.diverging.probe import Probe
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
-from replay.debugger.executing.sink_writes import SinkWrites
 from replay.debugger.executing.verify import operator_of
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
@@ -140,18 +139,13 @@ class Gathered:
 
 def gathered(source: RecordingSource, story: Story, plan: Plan) -> Gathered | None:
     """Executes the attempt, keeping its units; None where nothing diverges."""
-    attempt, operator = plan.take_from[0], operator_of(source, plan.task)
-    writes = SinkWrites(source, story, plan.task, attempt, plan.state)
-    comparison = Comparison(source, plan.task, own=attempt, against=plan.take_from[1:], writes=writes)
-    gathering = Gathering(comparison, operator, plan.recovered)
+    operator = operator_of(source, plan.task)
+    gathering = Gathering(Comparison(source, story, plan), operator, plan.recovered)
     try:
         execution = Execution(source, plan, operator, gathering)
         execution.body.observer = gathering
         execution.body.choices.observer = gathering
-        execution.start()
-        while execution.step():
-            pass
-        execution.check_complete()
+        execution.run()
     except DivergenceFound as found:
         return Gathered(gathering.units, found, gathering)
     return None

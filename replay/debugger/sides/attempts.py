@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from replay.debugger.attempt_replay import stepping_of
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
-from replay.debugger.executing.sink_writes import SinkWrites
 from replay.debugger.executing.verify import operator_of, plan_of_attempt
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import NoSteps, RecordingSource
-from replay.debugger.recorded.answers import Bringers
-from replay.debugger.recorded.lineage import Lineage
 from replay.debugger.recorded.scene import Scene, choose
 from replay.debugger.recorded.story import Story
 from replay.debugger.sides.closure import told
@@ -22,7 +20,6 @@ from replay.debugger.sides.lines import LineOfChange
 from replay.debugger.sides.logs_alone import note_logs
 from replay.debugger.sides.trace import Difference, Item, Lockstep, Noting, Stream, Trace
 from replay.debugger.sides.tracing import Tracing, TracingSink
-from replay.debugger.writing.stepping import Stepping
 from replay.debugger.writing.steps import Progress, StepWriter
 from replay.debugger.writing.words import counted
 from replay.errors import WrongSetting
@@ -125,24 +122,18 @@ def _executed(
     source, task, plan = side.source, side.scene.task, side.plan
     if plan is None:
         raise WrongSetting(f"{side.name} can't be executed here")
-    shape = source.graph.task(task)
     sink = TracingSink(NoSteps(), noting)
     steps = StepWriter(sink, task, progress, cancelled)
     steps.state = "Running"
     steps.t_us, started = side.story.start_of(task, side.attempt)
-    writes = SinkWrites(source, side.story, task, side.attempt, plan.state)
-    comparison = Comparison(source, task, own=side.attempt, against=(), writes=writes)
-    stepping = Stepping(shape, Lineage(source, task, (side.attempt,)), steps, comparison, Bringers(), holds_back=False)
+    stepping = stepping_of(source, plan, steps, Comparison(source, side.story, plan))
     tracing = sink.tracing = Tracing(stepping, noting, since)
     operator = watch(operator_of(source, task))
     execution = Execution(source, plan, operator, tracing)
     try:
         stepping.begin(execution, "", started)
         tracing.attach(execution)
-        execution.start()
-        while execution.step():
-            pass
-        execution.log.check_complete()
+        execution.run()
     except Missing as missing:
         side.broke = missing.sentence
     except DivergenceFound as found:
