@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 CALLBACKS = (
     "watermark",
@@ -130,6 +130,7 @@ class Take:
 Determinant = (
     Order | Timestamp | Rng | Serializable | TimerTrigger | SourceCheckpoint | IgnoreCheckpoint | BufferBuilt | Take
 )
+Async = TimerTrigger | SourceCheckpoint | IgnoreCheckpoint
 
 KINDS: tuple[type[Determinant], ...] = (
     Order,
@@ -147,6 +148,6 @@ KIND_OF_TAG: dict[int, str] = {one.TAG: one.kind for one in KINDS}
 """The name of a determinant's kind, by the first of its bytes."""
 
 
-def is_async(determinant: Determinant) -> bool:
+def is_async(determinant: Determinant) -> TypeGuard[Async]:
     """Whether it is pinned by its record count, rather than by what the task does next."""
     return isinstance(determinant, (TimerTrigger, SourceCheckpoint, IgnoreCheckpoint))

@@ -56,14 +56,14 @@ class Cursor:
         return self._ahead[epoch][0]
 
     def peek_due(self, epoch: int, record_count: int) -> Determinant | None:
-        """The next determinant of an epoch if it is asynchronous and its record count is reached."""
+        """The next determinant of an epoch if it is asynchronous and its record count is reached, or over."""
         following = self.peek(epoch)
         if following is None or not is_async(following):
             return None
-        due = following.record_count  # type: ignore[union-attr]
+        due = following.record_count
         if due < record_count:
             self.refuse(epoch, f"nothing of record count {due}, being at {record_count}")
-        return following if due == record_count else None
+        return following if due <= record_count else None
 
     def take(self, epoch: int, kind: type[D]) -> D:
         """The next determinant of an epoch, which must be of that kind; moves on."""

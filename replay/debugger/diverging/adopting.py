@@ -31,17 +31,6 @@ class AdoptingCursor(Cursor):
         """The task asks for something else than what stands here: told, and not raised."""
         self._differs(self.divergence(epoch, asked))
 
-    def peek_due(self, epoch: int, record_count: int) -> Determinant | None:
-        """As the log has it; one whose record count is over is due at once."""
-        following = self.peek(epoch)
-        if following is None or not is_async(following):
-            return None
-        due = following.record_count  # type: ignore[union-attr]
-        if due < record_count:
-            self.refuse(epoch, f"nothing of record count {due}, being at {record_count}")
-            return following
-        return following if due == record_count else None
-
     def take(self, epoch: int, kind: type[D]) -> D:
         """The next one of that kind, if it is near; else one that is made up, and of which the log knows nothing."""
         if not isinstance(self.peek(epoch), kind):

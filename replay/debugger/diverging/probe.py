@@ -15,10 +15,9 @@ from typing import Any
 from replay.debugger.diverging.source_line import OperatorCode, SourceLine, line_of
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
-from replay.debugger.executing.verify import operator_of
+from replay.debugger.executing.verify import Silent, operator_of
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
-from replay.debugger.recorded.inputs import Taken
 from replay.debugger.recorded.logs import Built, Logs
 from replay.debugger.recorded.story import Story
 from replay.log.determinants import Determinant
@@ -39,11 +38,11 @@ class Written:
     element: str
 
 
-class Probe:
+class Probe(Silent):
     """Watches an execution and its body. What it saw is compared between executions by `digest`."""
 
     def __init__(self, comparison: Comparison, operator: Operator, recovered: Logs | None = None):
-        self.comparison = comparison
+        super().__init__(comparison)
         self.recovered = recovered
         self.code = OperatorCode(operator)
         outputs = len(comparison.shape.outputs)
@@ -56,10 +55,6 @@ class Probe:
         self._digest = hashlib.sha256()
 
     # --- the watcher of the execution ---
-
-    def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None:
-        """A buffer is about to be taken."""
-        self.comparison.taken(taken, epoch, offset, record_count)
 
     def cut(self, k: int, cut: Cut, named: Built | None) -> None:
         """A buffer was cut: what it was made of is kept until it is known to be as recorded."""
@@ -76,36 +71,14 @@ class Probe:
     def wrote(self, record: Record) -> None:
         """A sink's write."""
         self._digest.update(json_bytes([record.key, record.timestamp, record.value]))
-        self.comparison.wrote(record)
-
-    def sealed(self, epoch: int) -> list[dict[str, Any]]:
-        """A sink's part of a snapshot."""
-        return self.comparison.sealed(epoch)
-
-    def epoch_started(self, epoch: int) -> None:
-        """Nothing to look at."""
+        super().wrote(record)
 
     def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
         """A snapshot is complete."""
         self._digest.update(json_bytes(state))
-        self.comparison.snapshot_taken(checkpoint, state)
-
-    def records_done(self) -> None:
-        """Nothing to look at."""
-
-    @property
-    def goes_on(self) -> bool:
-        """It stops at the first divergence."""
-        return False
-
-    def differs(self, found: DivergenceFound) -> None:
-        """Raises it."""
-        raise found
+        super().snapshot_taken(checkpoint, state)
 
     # --- the observer of the body ---
-
-    def taking(self, i: int, seq: int) -> None:
-        """Nothing to look at."""
 
     def delivering(self, record: Record, record_count: int) -> None:
         """A record is about to be processed."""
@@ -124,12 +97,6 @@ class Probe:
     def running(self, timer: Timer) -> None:
         """A timer is about to be given to the operator."""
         self.element = f"the timer {timer.name!r} set for {timer.at_ms}"
-
-    def watermark_passed(self, watermark_ms: int) -> None:
-        """Nothing to look at."""
-
-    def done(self) -> None:
-        """Nothing to look at."""
 
     def writing(self, k: int, record: Record, data: bytes) -> None:
         """A record is about to be written to an output."""

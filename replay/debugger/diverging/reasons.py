@@ -9,7 +9,7 @@ from typing import Any
 from replay.debugger.diverging.probe import Again, executed_again
 from replay.debugger.diverging.side_by_side import SideBySide, beside
 from replay.debugger.diverging.source_line import SourceLine
-from replay.debugger.diverging.unlogged import OutsideCall, OutsideCalls
+from replay.debugger.diverging.unlogged import Outside, OutsideCall, OutsideCalls
 from replay.debugger.executing.execution import Execution
 from replay.debugger.executing.verify import operator_of, verify_attempt
 from replay.debugger.outcome import DivergenceFound, Missing
@@ -52,7 +52,7 @@ REASONS = (
     "undecided",
 )
 
-_OF_CALLS: Mapping[str, tuple[str, str]] = {
+_OF_CALLS: Mapping[Outside, tuple[str, str]] = {
     "clock": ("unlogged-clock", "a clock that no determinant covers"),
     "random": ("unlogged-random", "a random number that no determinant covers"),
     "environment": ("unlogged-environment", "the environment of its process, which no determinant covers"),
@@ -143,7 +143,7 @@ class Diagnosis:
     def _unlogged(self, calls: OutsideCalls) -> Reason:
         """What differs between two executions of the same log is chosen by something that the log doesn't know."""
         for kind, (code, what) in _OF_CALLS.items():
-            if found := calls.of(kind):  # type: ignore[arg-type]
+            if found := calls.of(kind):
                 return self._by_call(code, what, found)
         return self._decided(
             "unlogged-choice",
@@ -162,7 +162,7 @@ class Diagnosis:
         if damage is not None:
             return damage
         for kind, (code, what) in _OF_CALLS.items():
-            if kind != "random" and (found := calls.of(kind)):  # type: ignore[arg-type]
+            if kind != "random" and (found := calls.of(kind)):
                 return self._by_call(code, what, found)
         if found := calls.of("hash"):
             self.evidence += [f"The operator calls {one}." for one in found[:5]]

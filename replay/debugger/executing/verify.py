@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from replay.debugger.agreeing.evidence import check_output
+from replay.debugger.executing.bystander import Bystander
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
 from replay.debugger.outcome import DivergenceFound, Missing
@@ -24,11 +24,11 @@ from replay.runtime.operators import Operator
 _LOOK_UP_EVERY = 1024
 
 
-@dataclass(slots=True)
-class Silent:
+class Silent(Bystander):
     """Compares and tells nobody."""
 
-    comparison: Comparison
+    def __init__(self, comparison: Comparison):
+        self.comparison = comparison
 
     def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None:
         """A buffer is about to be taken."""
@@ -46,24 +46,9 @@ class Silent:
         """A sink's part of a snapshot."""
         return self.comparison.sealed(epoch)
 
-    def epoch_started(self, epoch: int) -> None:
-        """Nothing to compare."""
-
     def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
         """A snapshot is complete."""
         self.comparison.snapshot_taken(checkpoint, state)
-
-    def records_done(self) -> None:
-        """Nothing to compare."""
-
-    @property
-    def goes_on(self) -> bool:
-        """It stops at the first divergence."""
-        return False
-
-    def differs(self, found: DivergenceFound) -> None:
-        """Raises it."""
-        raise found
 
 
 def operator_of(source: RecordingSource, task: TaskId, operators: Operators = new_operator) -> Operator:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from replay.debugger.executing.bystander import Bystander
 from replay.debugger.executing.execution import Execution, Plan
 from replay.debugger.executing.verify import operator_of, plan_of_attempt
 from replay.debugger.hunting.canonical import TooLarge, canonical
@@ -14,18 +15,14 @@ from replay.debugger.hunting.interception import is_operators, own_modules
 from replay.debugger.hunting.line_trace import LineTrace
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
-from replay.debugger.recorded.inputs import Taken
-from replay.debugger.recorded.logs import Built
 from replay.debugger.recorded.story import Story
 from replay.debugger.sides.trace import digest, shown
 from replay.debugger.writing.state_keys import flat
 from replay.errors import ReplayError
 from replay.jobs.installed import find_installed
 from replay.jobs.registry import OPERATORS, new_operator
-from replay.log.determinants import Determinant
 from replay.model import Record, TaskId, Vertex, json_bytes
-from replay.runtime.body.output import Cut
-from replay.runtime.operators import Operator, Timer
+from replay.runtime.operators import Operator
 from replay.runtime.operators.surrounded import Surrounded
 
 T = TypeVar("T")
@@ -69,8 +66,9 @@ class Noting:
         try:
             plan = self._plan()
             operator = operator_of(self.source, self.task, self.operators)
-            self.execution = Execution(self.source, plan, operator, _Giving(self))
-            self.execution.body.observer = _Observing(self)
+            giving = _Giving(self)
+            self.execution = Execution(self.source, plan, operator, giving)
+            self.execution.body.observer = giving
             self.execution.start()
             while self.execution.step():
                 pass
@@ -162,56 +160,14 @@ class Noted(Surrounded):
 
 
 @dataclass(frozen=True, slots=True)
-class _Giving:
-    """An execution's watcher: what a sink writes is given away, and nothing is compared with the recording."""
+class _Giving(Bystander):
+    """What is written, to an output or to the world outside, is given away; nothing is compared with the recording."""
 
     noting: Noting
-    goes_on: bool = False
-
-    def differs(self, found: DivergenceFound) -> None:
-        raise found
 
     def wrote(self, record: Record) -> None:
         self.noting.gave("the world outside", record.to_body())
 
-    def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None: ...
-
-    def cut(self, k: int, cut: Cut, named: Built | None) -> None: ...
-
-    def sealed(self, epoch: int) -> list[dict[str, Any]]:
-        return []
-
-    def epoch_started(self, epoch: int) -> None: ...
-
-    def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None: ...
-
-    def records_done(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Observing:
-    """A body's observer: what an operator writes is given away."""
-
-    noting: Noting
-
     def writing(self, k: int, record: Record, data: bytes) -> None:
         shape = self.noting.source.graph.task(self.noting.task)
         self.noting.gave(shape.outputs[k].channel, data[4:])
-
-    def forwarding(self, k: int, event: dict[str, Any]) -> None: ...
-
-    def taking(self, i: int, seq: int) -> None: ...
-
-    def delivering(self, record: Record, record_count: int) -> None: ...
-
-    def taking_watermark(self, i: int, watermark_ms: int, record_count: int) -> None: ...
-
-    def firing(self, determinant: Determinant) -> None: ...
-
-    def running(self, timer: Timer) -> None: ...
-
-    def watermark_passed(self, watermark_ms: int) -> None: ...
-
-    def done(self) -> None: ...
-
-    def snapshotting(self, checkpoint: int, state: dict[str, Any]) -> None: ...

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Holds = Literal["number", "text", "json"]
+Units = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Field:
     column: str
     holds: Holds
     meaning: str
-    units: tuple[tuple[str, int], ...] = ()
+    units: Units = ()
     needs_unit: bool = False
 
 
@@ -25,8 +26,10 @@ TIME_UNITS = (("us", 1), ("µs", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60
 SIZE_UNITS = (("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30))
 
 
-def _step(name: str, holds: Holds, meaning: str, column: str = "", **more: object) -> Field:
-    return Field(name, "steps", column or name, holds, meaning, **more)  # type: ignore[arg-type]
+def _step(
+    name: str, holds: Holds, meaning: str, column: str = "", units: Units = (), *, needs_unit: bool = False
+) -> Field:
+    return Field(name, "steps", column or name, holds, meaning, units, needs_unit)
 
 
 STEP_FIELDS = (

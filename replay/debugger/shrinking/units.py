@@ -102,9 +102,6 @@ class Gathering(Probe):
         if not isinstance(determinant, Order):
             self.unit.chose.append(encode(determinant))
 
-    def appended(self, determinant: Determinant, epoch: int) -> None:
-        """Nothing to look at."""
-
     def writing(self, k: int, record: Record, data: bytes) -> None:
         """A record is about to be written to an output."""
         super().writing(k, record, data)

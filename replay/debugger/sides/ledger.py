@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -102,7 +103,7 @@ class Ledger:
                 min(self.span(output).first, other.span(output).first),
                 max(self.span(output).end, other.span(output).end),
             )
-            for kind, run in groupby(numbers, lambda number, output=output: self._kind(other, output, number)):  # type: ignore[misc]
+            for kind, run in groupby(numbers, partial(self._kind, other, output)):
                 if kind:
                     these = list(run)
                     found[kind].append(Span(output, these[0], these[-1] + 1))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from replay.debugger.executing.bystander import Bystander
 from replay.debugger.executing.execution import Execution
-from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import BufferRow, StepRow, StepSink
 from replay.debugger.recorded.inputs import Taken
 from replay.debugger.recorded.logs import Built
@@ -21,7 +21,7 @@ from replay.runtime.body.output import Cut
 from replay.runtime.operators import Operator, Timer
 
 
-class Tracing:
+class Tracing(Bystander):
     """A watcher of an execution, and an observer of its body and of its choices: all that `Stepping` is, and notes.
 
     Nothing is noted before epoch `since`. `calls` counts what the operator was given, also before it.
@@ -38,15 +38,6 @@ class Tracing:
         self.held: dict[str, str] = {}
         self._based = False
         self._taken = ""
-
-    @property
-    def goes_on(self) -> bool:
-        """It stops at the first divergence."""
-        return False
-
-    def differs(self, found: DivergenceFound) -> None:
-        """Raises it."""
-        raise found
 
     def attach(self, execution: Execution) -> None:
         """After the steps have begun, and before anything is executed."""
@@ -201,7 +192,7 @@ class Tracing:
         self.stepping.epoch_started(epoch)
         self._base()
 
-    def snapshotting(self, checkpoint: int, state: dict[str, Any]) -> None:
+    def snapshotting(self, checkpoint: int, state: Mapping[str, Any]) -> None:
         """The main thread took a snapshot."""
         self.stepping.snapshotting(checkpoint, state)
 

@@ -19,7 +19,7 @@ def walk_log(logs: Logs, shape: Task, lineage: Lineage, steps: StepWriter, bring
             steps.epoch, steps.record_count = epoch, 0
             for number, (offset, length, determinant) in enumerate(decode_all(data)):
                 if is_async(determinant):
-                    steps.record_count = determinant.record_count  # type: ignore[union-attr]
+                    steps.record_count = determinant.record_count
                 upstream = ""
                 if isinstance(determinant, Order) and determinant.channel < len(shape.inputs):
                     upstream = f" ({shape.inputs[determinant.channel].partition('>')[0]})"
