@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from ingest.jobs.hunting.perturbation import PERTURBED, WORDS
-from replay import live
-from replay.debugger.hunting.interception import _AUDITED
+from replay.debugger.hunting.calls import AUDITED, CALLED_KINDS
 from replay.debugger.hunting.noting import MOST_CALLS
 from replay.debugger.hunting.readings import KINDS, MOST_PLACES
 from tests.docs.pages import page, table
@@ -20,7 +19,7 @@ def cells(column: list[str]) -> list[str]:
 
 def test_every_kind_that_is_heard_is_documented() -> None:
     assert cells(table("hunting.md", "kind", "heard").column("kind")) == list(KINDS)
-    assert {kind for kind, _, _ in live.real_calls()} | set(_AUDITED.values()) | {"identity"} == set(KINDS)
+    assert CALLED_KINDS | set(AUDITED.values()) == set(KINDS)
 
 
 def test_all_surroundings_are_documented() -> None:

@@ -18,7 +18,7 @@ from replay.jobs.options import RecordOptions
 from replay.jobs.record import record
 from replay.protocols import PROTOCOLS
 from replay.simulation.commands import random_options
-from tests.replay.debugger.hunting.planting import PLANTED, marked, names_of, recorded, shop
+from tests.replay.debugger.hunting.planting import HIDDEN, PLANTED, marked, names_of, recorded, shop
 
 # By operator: the surroundings in which its outputs move. What is missing here must not move at all.
 MOVES = {
@@ -31,6 +31,13 @@ MOVES = {
     "InAnotherModule": ("clock",),
     "Uuid1": ("clock", "random"),
     "Listing": ("listing",),
+}
+# Of those that are easily missed: what is not heard, some that are, and what must not move.
+HIDDEN_MOVES = {
+    **dict.fromkeys(("ByArguments", "Partial", "ByC", "OnTimer"), ("clock",)),
+    **dict.fromkeys(("NumpyShared", "NumpyOfTheModule", "SystemDice"), ("random",)),
+    **dict.fromkeys(("IdentityInASet", "DatabaseInMemory"), ("again",)),
+    "Seeded": (),
 }
 
 
@@ -64,6 +71,15 @@ def test_what_moves_an_output_is_found_with_its_line(path: Path, tmp_path: Path,
         assert one["where"] == "map-1.0>sink.0" and one["one"] != one["other"]
         assert one["source"] in (path / one["file"]).read_text("utf-8")
     assert not report["enough"] and report["ended"] == ""
+
+
+@pytest.mark.parametrize("name", sorted(HIDDEN_MOVES))
+def test_what_is_not_heard_moves(path: Path, tmp_path: Path, name: str) -> None:
+    report = perturbed(tmp_path, f"{HIDDEN}:{name}")
+    assert tuple(one["surroundings"] for one in report["moved"]) == HIDDEN_MOVES[name]
+    lines = {(file, line) for file, line, _ in marked(path, name, HIDDEN)}
+    assert {(one["file"], one["line"]) for one in report["moved"]} <= lines
+    assert report["calls"] > 20 and report["ended"] == ""
 
 
 def recorded_as(options: RecordOptions, folder: Path) -> Path:

@@ -11,7 +11,6 @@ from typing import Any
 from ingest.jobs.hunting.perturbation import WORDS, Attempt, perturb
 from ingest.jobs.lifeline import Command
 from ingest.lake.steps import ParquetStepSink
-from replay import live
 from replay.debugger.hunting.watched import Hunt
 from replay.debugger.outcome import Outcome
 from replay.errors import ReplayError
@@ -27,12 +26,12 @@ log = logging.getLogger("ingest.replay")
 
 def hunt_beside(sink: ParquetStepSink) -> Hunt:
     """For the operators of a replay whose steps are written there."""
-    return Hunt(live.real_calls(), live.shared_random(), live.system_random(), lambda: max(0, sink.steps - 1))
+    return Hunt(lambda: max(0, sink.steps - 1))
 
 
 def report(hunt: Hunt, request: Command, outcome: Outcome, log_path: Path, tell: Callable[..., None]) -> dict[str, Any]:
     """What was heard, and what moved; where the operator could not be executed, that."""
-    readings = hunt.listens.readings
+    readings = hunt.readings
     found: dict[str, Any] = {"readings": readings.to_json(), "left_out": readings.left_out, "perturbed": None}
     found["operators"] = [{"name": name, "package": package} for name, package in hunt.operators.items()]
     if not hunt.by_task:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from types import FrameType
@@ -154,11 +154,11 @@ class Again:
         return line_of(*written[0].code) if written and written[0].code is not None else None
 
 
-def executed_again(source: RecordingSource, story: Story, plan: Plan, kind: type[Operator] | None = None) -> Again:
-    """The plan, from its beginning to where it diverges or ends; `kind` is the operator's class, if it was another."""
-    operator = operator_of(source, plan.task)
-    if kind is not None and type(operator) is not kind:
-        operator = kind()
+def executed_again(
+    source: RecordingSource, story: Story, plan: Plan, make: Callable[[], Operator] | None = None
+) -> Again:
+    """The plan, from its beginning to where it diverges or ends, with the operator that is installed, or that."""
+    operator = operator_of(source, plan.task) if make is None else make()
     comparison = Comparison(source, story, plan)
     probe = Probe(comparison, operator, plan.recovered)
     try:

@@ -9,15 +9,17 @@ from typing import Any
 from replay.debugger.diverging.probe import Again, executed_again
 from replay.debugger.diverging.side_by_side import SideBySide, beside
 from replay.debugger.diverging.source_line import SourceLine
-from replay.debugger.diverging.unlogged import Outside, OutsideCall, OutsideCalls
+from replay.debugger.diverging.unlogged import OutsideCall, OutsideCalls
 from replay.debugger.executing.execution import Execution
 from replay.debugger.executing.verify import operator_of, verify_attempt
+from replay.debugger.hunting.hearing import deaf
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.story import Story
 from replay.debugger.writing.words import counted
 from replay.errors import CorruptMember, printable
 from replay.jobs.code import operator_digest
+from replay.runtime.operators import Operator
 from replay.runtime.operators.surrounded import innermost
 
 DIAGNOSED_BYTES = 32 << 20
@@ -52,12 +54,13 @@ REASONS = (
     "undecided",
 )
 
-_OF_CALLS: Mapping[Outside, tuple[str, str]] = {
+_OF_CALLS: Mapping[str, tuple[str, str]] = {
     "clock": ("unlogged-clock", "a clock that no determinant covers"),
     "random": ("unlogged-random", "a random number that no determinant covers"),
     "environment": ("unlogged-environment", "the environment of its process, which no determinant covers"),
-    "file": ("unlogged-file", "a file, which no determinant covers"),
+    "files": ("unlogged-file", "a file, which no determinant covers"),
     "network": ("unlogged-network", "the network, which no determinant covers"),
+    "machine": ("unlogged-environment", "the machine or its processes, which no determinant covers"),
 }
 
 
@@ -90,12 +93,16 @@ class Diagnosis:
         return Reason(code, words, tuple(self.evidence))
 
     def _by_executing(self, execution: Execution) -> Reason:
-        plan = execution.plan
+        plan, calls = execution.plan, OutsideCalls()
         kind = type(innermost(execution.body.operator))
-        once = executed_again(self.source, self.story, plan, kind)
-        code = once.probe.code
-        with OutsideCalls(code) as calls:
-            twice = executed_again(self.source, self.story, plan, kind)
+
+        def make() -> Operator:
+            made = operator_of(self.source, plan.task)
+            return made if type(made) is kind else kind()
+
+        with deaf():
+            once = executed_again(self.source, self.story, plan, make)
+            twice = executed_again(self.source, self.story, plan, lambda: calls.around(kind, make))
         if once.found is not None:
             self._look_at(execution, once)
         if self._differ(once, twice):
@@ -164,7 +171,7 @@ class Diagnosis:
         for kind, (code, what) in _OF_CALLS.items():
             if kind != "random" and (found := calls.of(kind)):
                 return self._by_call(code, what, found)
-        if found := calls.of("hash"):
+        if found := calls.of("identity"):
             self.evidence += [f"The operator calls {one}." for one in found[:5]]
             return self._decided(
                 "unlogged-choice", f"The operator uses {found[0]}, whose value changes from process to process."

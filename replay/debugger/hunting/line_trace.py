@@ -14,8 +14,9 @@ MOST_EVENTS = 20_000
 
 
 class Event(NamedTuple):
-    """`what`: `call` with its arguments, `line` before it is executed, `return` with what is returned, `emit` of a
-    record. `frame` counts the operator's own frames; `caller` is the operator's line that led there, 0 where none did.
+    """`what`: `call` with its arguments, `line` before it is executed, `return` with what is returned
+    and what is there by then, `emit` of a record. `frame` counts the operator's own frames; `caller` is the operator's
+    line that led there, 0 where none did.
     """
 
     what: str
@@ -69,7 +70,8 @@ class LineTrace:
             self._add(Event("line", file, frame.f_lineno, number, _of(frame.f_locals)))
         elif event == "return":
             self._frames.pop(frame, None)
-            self._add(Event("return", file, frame.f_lineno, number, _of(argument)))
+            # What the last line left in the operator's attributes shows here.
+            self._add(Event("return", file, frame.f_lineno, number, f"{_of(argument)} {_of(frame.f_locals)}"))
         return self._follow
 
     def _own_line(self, frame: FrameType | None) -> tuple[str, int]:

@@ -11,7 +11,7 @@ from replay.debugger.executing.bystander import Bystander
 from replay.debugger.executing.execution import Execution, Plan
 from replay.debugger.executing.verify import operator_of, plan_of_attempt
 from replay.debugger.hunting.canonical import TooLarge, canonical
-from replay.debugger.hunting.interception import is_operators, own_modules
+from replay.debugger.hunting.hearing import is_operators, own_modules
 from replay.debugger.hunting.line_trace import LineTrace
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from replay.debugger.hunting.interception import Interception, RealCall, own_modules
-from replay.debugger.hunting.readings import Moment
+from replay.debugger.hunting.hearing import Heard, Hearing, own_modules
+from replay.debugger.hunting.readings import Moment, Readings
 from replay.jobs.installed import find_installed
 from replay.jobs.registry import OPERATORS, new_operator
 from replay.model import Vertex
@@ -20,12 +21,14 @@ T = TypeVar("T")
 class Hunt:
     """Makes operators that are listened to. `step` says how many steps there are so far."""
 
-    def __init__(self, calls: list[RealCall], shared: Any, system: Any, step: Callable[[], int]):
+    def __init__(self, step: Callable[[], int]):
         self.step = step
+        self.readings = Readings()
         self.modules: frozenset[str] = frozenset()
         self.operators: dict[str, str] = {}
         self.by_task: dict[str, Watched] = {}
-        self.listens = Interception(calls, shared, system, lambda: self.modules)
+        self._moment = Moment("open")
+        self._hearing = Hearing(lambda: self.modules, self._note)
 
     def operator(self, vertex: Vertex) -> Operator:
         """As `new_operator`; what importing and making it reads is heard too."""
@@ -34,10 +37,21 @@ class Hunt:
         if installed is not None:
             self.modules |= {installed.target.partition(":")[0]}
         begun = self.step()
-        with self.listens.listening(Moment("import", step=begun)):
+        with self.listening(Moment("import", step=begun)):
             made = new_operator(vertex)
         self.modules |= own_modules(type(made))
         return Watched(made, self, begun)
+
+    @contextmanager
+    def listening(self, moment: Moment) -> Iterator[None]:
+        """While an operator is at work; `moment` says where the replay stands."""
+        self._moment = moment
+        with self._hearing.listening():
+            yield
+
+    def _note(self, heard: Heard) -> None:
+        place = heard.frame.f_code.co_filename, heard.line
+        self.readings.note(heard.call.kind, heard.call.name, place, heard.through, self._moment, heard.detail)
 
     def step_of(self, task: str, element: int) -> int | None:
         """The step at which a task's operator was given its so-and-so-many-th element, made and opened being two."""
@@ -62,7 +76,7 @@ class Watched(Surrounded):
 
     def called(self, method: str, action: Callable[[], T]) -> T:
         """What it reads is heard."""
-        with self._hunt.listens.listening(self._moment(method)):
+        with self._hunt.listening(self._moment(method)):
             return action()
 
     def _moment(self, call: str) -> Moment:

@@ -24,18 +24,21 @@ from tests.packages.installing import install
 from tests.replay.debugger.worlds import MemoryMembers
 
 PLANTED = "shop.planted"
+HIDDEN = "shop.hidden"
 
 
 def names_of(module: str = PLANTED) -> list[str]:
     """Its operators, read from its text: only an installed package is imported."""
     text = (Path(__file__).parents[3] / "packages" / module.replace(".", "/")).with_suffix(".py").read_text("utf-8")
-    return [line.split()[1].partition("(")[0] for line in text.splitlines() if line.startswith("class ")]
+    return [
+        line.split()[1].partition("(")[0] for line in text.splitlines() if line.startswith("class ") and "(" in line
+    ]
 
 
 @contextmanager
 def shop(folder: Path) -> Iterator[Path]:
     """The package is installed, and on the path, for as long as this lasts."""
-    install(folder, "shop", [f"{PLANTED}:{name} = {PLANTED}:{name}" for name in names_of()])
+    install(folder, "shop", [f"{one}:{name} = {one}:{name}" for one in (PLANTED, HIDDEN) for name in names_of(one)])
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
         importlib.invalidate_caches()
@@ -68,16 +71,16 @@ def recorded(operator: str, **options: object) -> MemoryMembers:
     return MemoryMembers({**files, "job.json": run.manifest.to_bytes()})
 
 
-def marked(folder: Path, name: str) -> list[tuple[str, int, str]]:
-    """(file as its package names it, line, kind) that the class's own text marks."""
+def marked(folder: Path, name: str, module: str = PLANTED) -> list[tuple[str, int, str]]:
+    """(file as its package names it, line, kind) that the class's own text marks; "" for what is in no class."""
     found, inside = [], ""
-    path = folder / "shop" / "planted.py"
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        if line.startswith("class "):
-            inside = line.split()[1].partition("(")[0]
+    file = f"{module.replace('.', '/')}.py"
+    for number, line in enumerate((folder / file).read_text("utf-8").splitlines(), 1):
+        if (line and line[0] not in " @#)") or line.startswith("@"):
+            inside = line.split()[1].partition("(")[0] if line.startswith("class ") else ""
         for mark in ("# reads: ", "# moves: "):
             if mark in line and inside == name:
-                found.append(("shop/planted.py", number, line.partition(mark)[2].partition(" #")[0]))
+                found.append((file, number, line.partition(mark)[2].partition(" #")[0]))
     if name == "InAnotherModule":
         rates = folder / "shop" / "rates.py"
         lines = rates.read_text("utf-8").splitlines()

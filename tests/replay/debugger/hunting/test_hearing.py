@@ -14,14 +14,13 @@ from typing import Any
 
 import pytest
 
-from replay import live
 from replay.debugger.hunting.readings import MOST_PLACES, Moment, Readings
 from replay.debugger.hunting.watched import Hunt
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from replay.simulation.commands import random_options
 from replay.simulation.replays import recorded as recorded_as
-from tests.replay.debugger.hunting.planting import PLANTED, marked, names_of, recorded, shop
+from tests.replay.debugger.hunting.planting import HIDDEN, PLANTED, marked, names_of, recorded, shop
 from tests.replay.debugger.worlds import Kept, bundle_of
 
 
@@ -32,7 +31,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def hunt_beside(step: Callable[[], int]) -> Hunt:
-    return Hunt(live.real_calls(), live.shared_random(), live.system_random(), step)
+    return Hunt(step)
 
 
 def hunted(members: Any, **asked: Any) -> tuple[list[dict[str, Any]], Kept, Any]:
@@ -41,7 +40,7 @@ def hunted(members: Any, **asked: Any) -> tuple[list[dict[str, Any]], Kept, Any]
     before = sys.getprofile()
     outcome = replay(bundle_of(members), **(asked or {"failure": 0}), sink=kept, operators=hunt.operator)
     assert sys.getprofile() is before
-    return hunt.listens.readings.to_json(), kept, outcome
+    return hunt.readings.to_json(), kept, outcome
 
 
 NAMES = [one for one in names_of() if one != "Planted"]
@@ -59,6 +58,33 @@ def test_what_is_planted_is_found_with_file_and_line_and_nothing_else(installed:
             assert one["count"] > 1
             row = kept.rows[one["step"]]
             assert (row.kind, row.epoch, row.record_count) == ("deliver-record", one["epoch"], one["record"])
+
+
+HIDDEN_NAMES = names_of(HIDDEN)
+
+
+@pytest.mark.parametrize("name", HIDDEN_NAMES)
+def test_what_is_read_in_ways_that_are_easily_missed_is_found_too(installed: Path, name: str) -> None:
+    found, _, _ = hunted(recorded(f"{HIDDEN}:{name}"))
+    places = marked(installed, name, HIDDEN)
+    # What loading the module reads is heard when it is loaded: once in a process.
+    loading = {(file, line) for file, line, _ in marked(installed, "", HIDDEN)}
+    heard = {(one["file"], one["line"], one["kind"]) for one in found if (one["file"], one["line"]) not in loading}
+    moving = {place for place in places if f"# moves: {place[2]}" in line_of(installed, place)}
+    assert heard == set(places) - moving
+
+
+def test_what_loading_an_operators_module_reads_is_heard(installed: Path) -> None:
+    members = recorded(f"{HIDDEN}:Seeded")
+    for name in [one for one in sys.modules if one.partition(".")[0] == "shop"]:
+        del sys.modules[name]
+    found, _, _ = hunted(members)
+    assert [(one["file"], one["line"], one["kind"]) for one in found] == marked(installed, "", HIDDEN)
+    assert {one["during"] for one in found} == {"import"}
+
+
+def line_of(folder: Path, place: tuple[str, int, str]) -> str:
+    return (folder / place[0]).read_text("utf-8").splitlines()[place[1] - 1]
 
 
 def test_whoever_is_called_when_garbage_is_collected_is_not_the_operator() -> None:
@@ -79,7 +105,7 @@ def test_whoever_is_called_when_garbage_is_collected_is_not_the_operator() -> No
     finally:
         gc.set_threshold(*threshold)
         gc.callbacks.remove(collecting)
-    assert read and hunt.listens.readings.to_json() == []
+    assert read and hunt.readings.to_json() == []
 
 
 @pytest.mark.parametrize("seed", range(700, 720))
@@ -95,7 +121,7 @@ def test_nothing_is_found_in_the_sample_jobs(seed: int) -> None:
         outcome = replay(bundle, **one, operators=hunt.operator)
         where = f"seed {seed}: {options.command()}, {one}"
         assert outcome.to_json() == replay(bundle, **one).to_json(), where
-        assert hunt.listens.readings.to_json() == [], where
+        assert hunt.readings.to_json() == [], where
 
 
 def test_the_engines_own_calls_are_no_operators(installed: Path) -> None:
@@ -115,7 +141,7 @@ def test_the_engines_own_calls_are_no_operators(installed: Path) -> None:
     finally:
         Reading.step.__globals__["__name__"] = __name__
     assert len(kept.rows) > 100 and kept.read
-    assert hunt.listens.readings.to_json() == []
+    assert hunt.readings.to_json() == []
 
 
 def test_readings_are_bounded_and_what_is_left_out_is_counted() -> None:
