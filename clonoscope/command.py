@@ -1,0 +1,77 @@
+"""`clonoscope`: looks at recordings that lie on this machine, and writes them as bundles."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+from clonoscope import __version__
+from clonoscope.publishing import publish
+from clonoscope.reading import attempts_of, processes_of, size_of
+from replay.errors import ReplayError
+
+GOOD, ERROR = 0, 1
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command's arguments."""
+    made = argparse.ArgumentParser(prog="clonoscope", description=__doc__)
+    made.add_argument("--version", action="version", version=f"clonoscope {__version__}")
+    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    dump = commands.add_parser("dump", help="write a recording as a bundle, to be uploaded")
+    dump.add_argument("folder", type=Path, help="the recording's folder: the dir of start, and below it its name")
+    dump.add_argument(
+        "--out", type=Path, help="the bundle; its suffix decides what it is: .zip, .tar, .tar.gz, none for a folder"
+    )
+    show = commands.add_parser("show", help="say what a recording holds: processes, tasks, attempts, gaps")
+    show.add_argument("folder", type=Path, help="as for dump")
+    return made
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status: 0 good, 1 an error. Wrong usage ends with 2."""
+    chosen = parser().parse_args(arguments)
+    try:
+        if chosen.command == "dump":
+            print(publish(_recording(chosen.folder), chosen.out))
+        else:
+            _show(_recording(chosen.folder))
+    except (ReplayError, OSError) as fault:
+        print(f"clonoscope: {fault}", file=sys.stderr)
+        return ERROR
+    return GOOD
+
+
+def _recording(folder: Path) -> Path:
+    if (folder / "tasks").is_dir():
+        return folder
+    below = sorted(one.name for one in folder.iterdir() if (one / "tasks").is_dir()) if folder.is_dir() else []
+    remedy = f"Below it are recordings: {', '.join(below)}" if below else "Name the dir of start, and below it its name"
+    raise ReplayError("here is no recording", path=str(folder), remedy=remedy)
+
+
+def _show(folder: Path) -> None:
+    for one in processes_of(folder):
+        state = "closed" if one.closed else "at work" if one.alive else "ended without closing its recording"
+        print(f"process {one.described.get('pid')} on {one.described.get('host')}: {state}")
+    for log in attempts_of(folder):
+        counts: Counter[str] = Counter()
+        epochs, gaps = [], []
+        for entry in log.entries():
+            counts[entry.kind] += 1
+            if entry.kind == "epoch":
+                epochs.append(entry.epoch)
+            elif entry.kind == "gap":
+                gaps.append(f"  gap in epoch {entry.epoch}: {entry.fields['why']}")
+        of_epochs = f"epochs {epochs[0]} to {epochs[-1]}" if epochs else "no epochs"
+        print(
+            f"{log.task} attempt {log.attempt}: {of_epochs}, {counts['call']} answers, {counts['output']} outputs, "
+            f"{size_of(log.folder)} bytes of segments"
+        )
+        print(*gaps, sep="\n", end="\n" if gaps else "")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

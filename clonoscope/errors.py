@@ -1,0 +1,33 @@
+"""What a job is told: only of wrong use, when it begins, and of a replay that parts from its recording."""
+
+from __future__ import annotations
+
+from replay.errors import ReplayError
+
+
+class WrongUse(ReplayError):
+    """An argument that can't be meant so."""
+
+
+class RecordedFault(Exception):
+    """What an external call raised when it was recorded, where a replay may not make that very exception."""
+
+    def __init__(self, kind: str, message: str):
+        super().__init__(f"{kind}: {message}")
+        self.type = kind
+        self.message = message
+
+
+class Diverged(BaseException):
+    """A replay asked for one thing and the recording holds another.
+
+    No `Exception`, as a job that catches those would go on with what was never recorded.
+    """
+
+    def __init__(self, asked: str, logged: str, place: str, epoch: int, position: int):
+        super().__init__(f"{place} asked for {asked}; the recording holds {logged} (epoch {epoch}, entry {position}).")
+        self.asked = asked
+        self.logged = logged
+        self.place = place
+        self.epoch = epoch
+        self.position = position

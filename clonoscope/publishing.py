@@ -1,0 +1,280 @@
+"""Writes what segments hold as a bundle: one task per partition, attempts side by side, gaps as events."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from clonoscope.reading import AttemptLog, Entry, Process, attempts_of, processes_of
+from replay.bundle.writer import BundleWriter
+from replay.errors import ReplayError
+from replay.log.codec import encode
+from replay.log.determinants import Serializable, Take
+from replay.model import Clock, Job, Manifest, Protocol, Task, TaskId, Vertex, json_bytes
+
+RECORDER = "clonoscope 0.1.0"
+_CALL = 3  # the content type of a call
+_KILLED = "its process ended without a word"
+
+
+def publish(folder: Path, out: str | os.PathLike[str] | None = None) -> Path:
+    """The bundle of a recording's folder. Raises `ReplayError` where nothing is recorded, or `out` can't be written."""
+    attempts = attempts_of(folder)
+    if not attempts:
+        raise ReplayError(
+            "nothing is recorded here yet", path=str(folder), remedy="Record with clonoscope.start, then dump again"
+        )
+    target = Path(out) if out is not None else _next_dump(folder)
+    processes = processes_of(folder)
+    with BundleWriter(target) as writer:
+        publisher = _Publisher(writer, processes)
+        for log in attempts:
+            publisher.attempt(log)
+        publisher.write_events()
+        return writer.close(publisher.manifest(folder.name))
+
+
+def _next_dump(folder: Path) -> Path:
+    dumps = folder / "dumps"
+    try:
+        dumps.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise ReplayError(f"no folder for dumps can be made: {fault.strerror}", path=str(dumps)) from fault
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S")
+    names = (f"{folder.name}-{stamp}{more}.zip" for more in ("", *(f"-{n}" for n in range(2, 1000))))
+    return next(dumps / name for name in names if not (dumps / name).exists())
+
+
+@dataclass(slots=True)
+class _Told:
+    """An event, before all are put into order."""
+
+    at_us: int
+    type: str
+    fields: dict[str, Any]
+
+
+@dataclass(slots=True)
+class _OfTask:
+    """What is known of a task over its attempts. `begins`: at which of its records an epoch begins."""
+
+    vertex: str
+    subtask: int
+    operator: str
+    partitions: list[str] = field(default_factory=list)
+    begins: dict[int, int] = field(default_factory=dict)
+    ended: bool = True
+    end: int = 0
+
+    def index(self, place: dict[str, Any]) -> int:
+        name = f"{place['topic']}[{place['partition']}]" if place["topic"] else str(place["partition"])
+        if name not in self.partitions:
+            self.partitions.append(name)
+        return self.partitions.index(name)
+
+
+class _Publisher:
+    def __init__(self, writer: BundleWriter, processes: list[Process]):
+        self.writer = writer
+        self.processes = processes
+        started = [one.described["started_us"] for one in processes if "started_us" in one.described]
+        self.origin_us = min(started, default=0) // 1000 * 1000
+        self.by_token = {one.token: one for one in processes}
+        self.tasks: dict[str, _OfTask] = {}
+        self.told: list[_Told] = []
+        self.failures = 0
+
+    def attempt(self, log: AttemptLog) -> None:
+        """All members of an attempt."""
+        _Members(self, log).write()
+
+    def tell(self, at_us: int, kind: str, **fields: Any) -> None:
+        self.told.append(_Told(at_us, kind, fields))
+
+    def since_origin(self, at_us: int) -> int:
+        return max(at_us - self.origin_us, 0)
+
+    def write_events(self) -> None:
+        """In the order of time; one attempt's own in the order that they were told."""
+        self.told.sort(key=lambda one: one.at_us)
+        for n, one in enumerate(self.told):
+            line = {"n": n, "t_us": self.since_origin(one.at_us), "type": one.type, **one.fields}
+            self.writer.append("events.ndjson", json_bytes(line) + b"\n")
+
+    def manifest(self, name: str) -> Manifest:
+        described = [one.described for one in self.processes]
+        vertices: dict[str, Vertex] = {}
+        for one in self.tasks.values():
+            before = vertices.get(one.vertex)
+            most = max(one.subtask + 1, 0 if before is None else before.parallelism)
+            vertices[one.vertex] = Vertex(one.vertex, "operator", one.operator, parallelism=most)
+        tasks = tuple(
+            Task(
+                TaskId(f"{one.vertex}.{one.subtask}"), one.vertex, one.subtask, number, partitions=tuple(one.partitions)
+            )
+            for number, one in enumerate(self.tasks.values())
+        )
+        now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        redactions = sorted({path for one in described for path in one.get("redactions", ())})
+        return Manifest(
+            Job(name, RECORDER, now),
+            Clock(self.origin_us // 1000, "wall"),
+            Protocol("none", sharing_depth=0, observed=True),
+            tuple(vertices.values()),
+            (),
+            tasks,
+            determinants="extended",
+            complete=all(one.closed for one in self.processes),
+            raw={"code": described[-1].get("code", {}) if described else {}, "redactions": redactions},
+        )
+
+
+class _Members:
+    """One attempt's folder."""
+
+    def __init__(self, publisher: _Publisher, log: AttemptLog):
+        self.publisher, self.log = publisher, log
+        meta = log.meta
+        self.task = publisher.tasks.setdefault(
+            log.task, _OfTask(str(meta["vertex"]), int(meta["subtask"]), str(meta.get("operator", "")))
+        )
+        self.folder = f"tasks/{log.task}/{log.attempt}"
+        self.process = publisher.by_token.get(meta["process"])
+        self.host = str(self.process.described.get("host", "")) if self.process else ""
+        # What was recorded before the first epoch belongs to it: a task's opening.
+        self.epoch = int(meta.get("restored") or 0)
+        self.offset = 0
+        self.taken = self._beginning()
+        self.records: dict[tuple[int, int], Any] = {}
+        self.lines = 0
+        self.ended: dict[str, Any] | None = None
+        self.last_us = int(meta["at_us"])
+
+    def _beginning(self) -> int:
+        """At which record of the task this attempt begins: where its first epoch began before, or after the last."""
+        begins = self.task.begins
+        if self.epoch in begins:
+            return begins[self.epoch]
+        return self.task.end if any(epoch < self.epoch for epoch in begins) else 0
+
+    def write(self) -> None:
+        self._tell_start()
+        for entry in self.log.entries():
+            self.last_us = max(self.last_us, entry.at_us)
+            _WRITERS[entry.kind](self, entry)
+        for _, site in sorted(self.log.sites.items()):
+            self._append("sites.ndjson", json_bytes(site) + b"\n")
+        if not self.offset:
+            self._append(f"main/{self.epoch}.det", b"")
+        self.task.end = max(self.task.end, self.taken)
+        self._tell_end()
+
+    def _append(self, name: str, data: bytes) -> None:
+        self.publisher.writer.append(f"{self.folder}/{name}", data)
+
+    def _tell(self, at_us: int, kind: str, **fields: Any) -> None:
+        named = {"task": self.log.task, "attempt": self.log.attempt}
+        self.publisher.tell(at_us, kind, **named, **fields)
+
+    def _tell_start(self) -> None:
+        after = {} if self.log.attempt == 0 or self.task.ended else {"failure": self.publisher.failures - 1}
+        self._tell(
+            int(self.log.meta["at_us"]),
+            "attempt-started",
+            host=self.host,
+            standby=False,
+            checkpoint=self.epoch,
+            **after,
+        )
+
+    def _tell_end(self) -> None:
+        """A log that nobody closed, of a process that is gone: something killed it."""
+        how = (self.ended or {}).get("how")
+        self.task.ended = how == "closed" or (how is None and self.process is not None and self.process.alive)
+        if not self.task.ended:
+            cause = (self.ended or {}).get("cause") or _KILLED
+            self._tell(self.last_us, "task-failed", failure=self.publisher.failures, host=self.host, cause=cause)
+            self.publisher.failures += 1
+
+    # --- entries ---
+
+    def _det(self, data: bytes) -> None:
+        self._append(f"main/{self.epoch}.det", data)
+        self.offset += len(data)
+
+    def call(self, entry: Entry) -> None:
+        self._det(encode(Serializable.of(_CALL, json_bytes(entry.fields))))
+
+    def take(self, entry: Entry) -> None:
+        number, first, records = entry.fields["input"], entry.fields["first"], entry.fields["records"]
+        place = self.log.inputs.get(number, {"topic": "", "partition": number})
+        self._det(encode(Take(self.task.index(place), first, records)))
+        lines = []
+        t_us = self.publisher.since_origin(entry.at_us)
+        for at in range(first, first + records):
+            record = self.records.pop((number, at), None)
+            ref = {"topic": place["topic"], "partition": place["partition"], "offset": at}
+            line = {"offset": self.taken, "t_us": t_us} | ({"ref": ref} if record is None else {"record": record})
+            lines.append(json_bytes(line) + b"\n")
+            self.taken += 1
+        self._append(f"source/{self.epoch}.ndjson", b"".join(lines))
+
+    def record(self, entry: Entry) -> None:
+        """Kept until its run of records is over."""
+        self.records[entry.fields["input"], entry.fields["offset"]] = entry.fields["record"]
+
+    def hash(self, entry: Entry) -> None:
+        """Of a run of records: a member of its own, as the format has only hashes of single records."""
+        self._append(f"inputs/{self.epoch}.ndjson", json_bytes(entry.fields) + b"\n")
+
+    def gap(self, entry: Entry) -> None:
+        self._tell(entry.at_us, "gap", thread="main", epoch=self.epoch, offset=self.offset, why=entry.fields["why"])
+
+    def epoch_began(self, entry: Entry) -> None:
+        if entry.fields["epoch"] != self.epoch:
+            self.offset = 0
+        self.epoch = entry.fields["epoch"]
+        self.task.begins.setdefault(self.epoch, self.taken)
+
+    def epoch_ended(self, entry: Entry) -> None:
+        checkpoint = self.epoch + 1
+        self._tell(entry.at_us, "checkpoint-acknowledged", checkpoint=checkpoint)
+
+    def output(self, entry: Entry) -> None:
+        fields = entry.fields
+        source = fields.get("source", [[self.log.task, self.taken - 1]] if self.taken else [])
+        line = {"n": self.lines, "t_us": self.publisher.since_origin(entry.at_us), "record": fields["record"]}
+        line |= {"source": source} | ({"id": fields["id"]} if "id" in fields else {})
+        self.lines += 1
+        self._append(f"sink/{self.epoch}.ndjson", json_bytes(line) + b"\n")
+
+    def state(self, entry: Entry) -> None:
+        state = {"operator": entry.fields["state"], "timers": [], "watermarks": {}, "idle": {}, "inputs": {}}
+        state |= {"outputs": {}, "source": {}, "services": {}, "transactions": []}
+        self._append(f"state/{entry.fields['checkpoint']}.json", json_bytes(state))
+
+    def end(self, entry: Entry) -> None:
+        self.ended = entry.fields
+
+    def event(self, entry: Entry) -> None:
+        fields = {key: value for key, value in entry.fields.items() if key not in ("type", "at_us")}
+        self.publisher.tell(entry.at_us, entry.fields["type"], **fields)
+
+
+_WRITERS: dict[str, Callable[[_Members, Entry], None]] = {
+    "record": _Members.record,
+    "hash": _Members.hash,
+    "call": _Members.call,
+    "take": _Members.take,
+    "gap": _Members.gap,
+    "epoch": _Members.epoch_began,
+    "epoch-end": _Members.epoch_ended,
+    "output": _Members.output,
+    "state": _Members.state,
+    "end": _Members.end,
+    "event": _Members.event,
+}

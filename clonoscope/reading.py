@@ -1,0 +1,283 @@
+"""Reads what segments hold: processes, and the log of each attempt, entry by entry, with the gaps where they were."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from clonoscope import words as w
+from clonoscope.segments import SUFFIX, Held, read_segment
+from replay.model import read_json
+
+Kind = Literal[
+    "epoch", "epoch-end", "call", "take", "record", "range", "output", "state", "gap", "end", "event", "hash"
+]  # fmt: skip
+_CLOSED = b" closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """Who recorded. One that is neither alive nor closed was killed, or crashed."""
+
+    token: str
+    described: dict[str, Any]
+    alive: bool
+    closed: bool
+
+
+def processes_of(folder: Path) -> list[Process]:
+    """Of a recording's folder, the earliest first."""
+    found = []
+    for path in sorted((folder / "processes").glob("*.json"), key=lambda one: int(one.name.partition("-")[0])):
+        with open(path, "rb") as file:
+            data = file.read()
+            closed = data.endswith(_CLOSED)
+            try:
+                described = json.loads(data.removesuffix(_CLOSED))
+            except ValueError:
+                described = {}
+            found.append(Process(path.stem, described, not closed and _is_held(file.fileno()), closed))
+    return found
+
+
+def _is_held(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What happened in an attempt. `at_us` is the latest time known by then; `taken`, how many records were."""
+
+    kind: Kind
+    epoch: int | None
+    at_us: int
+    taken: int
+    fields: Any
+
+
+@dataclass(slots=True)
+class AttemptLog:
+    """The segments of an attempt, read one after the other. `meta`: what the first that is there says of it."""
+
+    task: str
+    attempt: int
+    folder: Path
+    meta: dict[str, Any]
+    inputs: dict[int, dict[str, Any]] = field(default_factory=dict)
+    sites: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def entries(self) -> Iterator[Entry]:
+        """All of it, in order. `inputs` and `sites` are complete afterwards."""
+        return _Walk(self).entries()
+
+
+def attempts_of(folder: Path) -> list[AttemptLog]:
+    """The attempts of all tasks, by task and number; those of which nothing was written are left out."""
+    found = []
+    for path in sorted(folder.glob("tasks/*/*")):
+        if path.is_dir() and path.name.isdecimal():
+            meta = _first_meta(path)
+            if meta is not None:
+                found.append(AttemptLog(path.parent.name, int(path.name), path, meta))
+    return sorted(found, key=lambda one: (one.task, one.attempt))
+
+
+def segments_of(folder: Path) -> list[tuple[int, Path]]:
+    """By number."""
+    paths = (path for path in folder.glob(f"*{SUFFIX}") if path.stem.isdecimal())
+    return sorted((int(path.stem), path) for path in paths)
+
+
+def _first_meta(folder: Path) -> dict[str, Any] | None:
+    for _, path in segments_of(folder):
+        held = _held(path)
+        if held is not None and held.entries:
+            meta: dict[str, Any] = read_json(held.entries[0].payload)
+            return meta
+    return None
+
+
+def _held(path: Path) -> Held | None:
+    try:
+        held = read_segment(path)
+    except OSError:
+        return None
+    first = held.entries[0] if held is not None and held.entries else None
+    return held if first is not None and (first.kind, first.value) == (w.LONG, w.META) else None
+
+
+class _Walk:
+    """One reading of an attempt's segments."""
+
+    def __init__(self, log: AttemptLog):
+        self.log = log
+        self.epoch: int | None = None
+        self.at_us = 0
+        self.taken = 0
+        # The run of records that was taken since the last entry of another kind: input, first offset, records.
+        self.run: tuple[int, int, int] = (-1, 0, 0)
+        self.randoms: dict[int, int] = {}
+        # Within an epoch whose beginning is not there: nothing of it can be said to stand where it stands.
+        self.lost_beginning = False
+
+    def entries(self) -> Iterator[Entry]:
+        due, last = 0, None
+        for number, path in segments_of(self.log.folder):
+            held = _held(path)
+            if held is None:
+                continue
+            meta = read_json(held.entries[0].payload)
+            if last is None or number != due:
+                yield from self._after_missing(number, due, meta)
+            yield from self._segment(held, meta)
+            due, last = number + 1, held
+        if last is not None:
+            yield from self._tail(last)
+
+    def _entry(self, kind: Kind, fields: Any) -> Entry:
+        return Entry(kind, self.epoch, self.at_us, self.taken, fields)
+
+    def _after_missing(self, number: int, due: int, meta: dict[str, Any]) -> Iterator[Entry]:
+        self.taken, self.run = meta["taken"], (meta["input"], meta["next"], 0)
+        if number == due:
+            self.epoch = meta["epoch"]
+            return
+        self.epoch, self.at_us = meta["epoch"], meta["at_us"]
+        self.lost_beginning = meta["epoch"] is not None
+        which = f"segments {due} to {number - 1}" if number - due > 1 else f"segment {due}"
+        yield self._entry("gap", {"why": f"{which} of this log were let go or are missing"})
+
+    def _segment(self, held: Held, meta: dict[str, Any]) -> Iterator[Entry]:
+        self.at_us = max(self.at_us, meta["at_us"])
+        self.randoms = {}
+        yield from self._flush(meta["taken"] - self.taken, meta)
+        if meta["dropped"]:
+            yield self._entry("gap", {"why": f"{meta['dropped']} entries were dropped: {meta['why']}"})
+        torn = {one.at: one for one in held.torn}
+        for word in held.entries[1:]:
+            for at in [at for at in torn if at < word.at]:
+                yield self._entry("gap", {"why": torn.pop(at).why})
+            self._advance(word.advance)
+            yield from self._word(word)
+        for one in torn.values():
+            yield self._entry("gap", {"why": one.why})
+
+    def _flush(self, unsaid: int, meta: dict[str, Any]) -> Iterator[Entry]:
+        """Records that were taken before a segment began, and that no word tells of."""
+        if unsaid > 0:
+            self._advance(unsaid)
+        if (meta["input"], meta["next"]) != (self.run[0], self.run[1] + self.run[2]):
+            yield from self._end_run()
+            self.run = (meta["input"], meta["next"], 0)
+
+    def _tail(self, last: Held) -> Iterator[Entry]:
+        if last.progress > self.taken:
+            self._advance(last.progress - self.taken)
+        yield from self._end_run()
+        if last.dropped and not last.sealed:
+            yield self._entry("gap", {"why": f"{last.dropped} entries were dropped at the end"})
+
+    def _advance(self, records: int) -> None:
+        if records:
+            self.taken += records
+            number, first, count = self.run
+            self.run = (number, first, count + records)
+
+    def _end_run(self) -> Iterator[Entry]:
+        number, first, count = self.run
+        if count:
+            self.run = (number, first + count, 0)
+            if number >= 0 and not self.lost_beginning:
+                yield self._entry("take", {"input": number, "first": first, "records": count})
+
+    def _word(self, word: w.Word) -> Iterator[Entry]:
+        if word.kind in (w.TIME_NS, w.TIME):
+            self.at_us = word.value // 1000
+            name, value = ("time_ns", word.value) if word.kind == w.TIME_NS else ("time", word.value / 1e9)
+            yield from self._call({"call": name, "site": word.site, "value": value})
+        elif word.kind == w.RANDOM:
+            site = self.randoms.get(word.site, -1)
+            yield from self._call({"call": "random", "site": site, "value": word.value / w.RANDOM_STEPS})
+        elif word.kind == w.TAKE:
+            yield from self._end_run()
+            self.run = (word.site, word.value, 0)
+        elif word.kind == w.LONG:
+            yield from self._long(word)
+
+    def _call(self, fields: dict[str, Any]) -> Iterator[Entry]:
+        yield from self._end_run()
+        if not self.lost_beginning:
+            yield self._entry("call", fields)
+
+    def _long(self, word: w.Word) -> Iterator[Entry]:
+        if word.value in (w.UUID, w.BYTES):
+            site, data = int.from_bytes(word.payload[:4], "little"), word.payload[4:]
+            if word.value == w.UUID:
+                yield from self._call({"call": "uuid4", "site": site, "value": str(uuid.UUID(bytes=data, version=4))})
+            else:
+                value = {"b64": base64.b64encode(data).decode()}
+                yield from self._call({"call": "urandom", "site": site, "value": value})
+            return
+        fields = read_json(word.payload)
+        match word.value:
+            case w.SITE if "random" in fields:
+                self.randoms[fields["random"]] = fields["site"]
+            case w.SITE:
+                self.log.sites[fields["site"]] = fields
+            case w.CALL:
+                yield from self._call(fields)
+            case w.INPUT:
+                yield from self._input(fields)
+            case w.EPOCH:
+                yield from self._end_run()
+                self.lost_beginning = False
+                self.epoch, self.at_us = fields["epoch"], fields["at_us"]
+                yield self._entry("epoch", fields)
+            case w.EPOCH_END | w.END | w.EVENT:
+                yield from self._end_run()
+                self.at_us = max(self.at_us, fields["at_us"])
+                yield self._entry(_KINDS[word.value], fields)
+            case _ if word.value in _KINDS and not self.lost_beginning:
+                yield self._entry(_KINDS[word.value], fields)
+
+    def _input(self, fields: dict[str, Any]) -> Iterator[Entry]:
+        number = fields["input"]
+        if "topic" in fields:
+            self.log.inputs[number] = fields
+            return
+        yield from self._end_run()
+        if "until" in fields:
+            count = fields["until"] - fields["first"]
+            self.run = (number, fields["first"], 0)
+            self._advance(count)
+            if fields.get("sha256"):
+                yield self._entry("hash", {**fields, "records": count})
+        else:
+            self.run = (number, fields["offset"], 0)
+
+
+_KINDS: dict[int, Kind] = {
+    w.EPOCH_END: "epoch-end",
+    w.END: "end",
+    w.EVENT: "event",
+    w.RECORD: "record",
+    w.OUTPUT: "output",
+    w.STATE: "state",
+    w.GAP: "gap",
+    w.HASH: "hash",
+}
+
+
+def size_of(folder: Path) -> int:
+    """The bytes of all segments below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob(f"*{SUFFIX}"))

@@ -1,0 +1,322 @@
+"""A recording of this process: where its segments lie, how much room they have, which tasks it has."""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import json
+import logging
+import os
+import re
+import secrets
+import socket
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+from urllib.parse import quote
+
+from clonoscope import identity
+from clonoscope.errors import WrongUse
+from clonoscope.redaction import Redaction
+from clonoscope.retention import Retention
+from clonoscope.segments import Segment, Supply
+from clonoscope.task_log import TaskLog
+from clonoscope.tasks import Task
+from clonoscope.unrecorded import UNRECORDED
+from replay.errors import ReplayError
+
+Payload = Literal["full", "ref", "none"]
+PAYLOADS = ("full", "ref", "none")
+DUMPS = ("crash", "recovery", "exit")
+OUTSIDE = "outside"
+"""The vertex of what is asked where no task is at work."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_log = logging.getLogger("clonoscope")
+
+
+def start(
+    name: str,
+    *,
+    dir: str | os.PathLike[str] = "clonoscope-recordings",  # noqa: A002 - the word that people look for
+    keep: int | None = None,
+    max_mb: float = 256,
+    payload: Payload = "ref",
+    redact: Sequence[str] = (),
+    dump_on: Iterable[str] = ("crash",),
+) -> Recording:
+    """Begins to record this process under that name; goes on with what earlier processes recorded there.
+
+    `keep`: how many epochs of each task, all where None. `max_mb` bounds what lies in the folder. `payload`: records
+    whole, as references, or no values at all. `redact`: paths in values that become tokens. `dump_on`: when a bundle
+    is written by itself: `crash`, `recovery`, `exit`. Raises `WrongUse` for what can't be meant so, and nothing else.
+    """
+    _check(name, keep, max_mb, payload, dump_on := tuple(dump_on))
+    recording = Recording(
+        name,
+        Path(dir),
+        keep,
+        int(max_mb * (1 << 20)),
+        payload,
+        Redaction(redact, everything=payload == "none"),
+        dump_on,
+    )
+    recording.begin()
+    return recording
+
+
+def _check(name: str, keep: int | None, max_mb: float, payload: str, dump_on: tuple[str, ...]) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise WrongUse(
+            f"a recording can't be called {name!r}", remedy="Letters, digits, dots, dashes and underscores, at most 100"
+        )
+    if keep is not None and (type(keep) is not int or keep < 1):
+        raise WrongUse(f"keep is {keep!r}", remedy="It is a number of epochs, 1 or more, or None for all")
+    if not isinstance(max_mb, int | float) or not 1 <= max_mb < float("inf"):
+        raise WrongUse(f"max_mb is {max_mb!r}", remedy="It is a number of MiB, 1 or more")
+    if payload not in PAYLOADS:
+        raise WrongUse(f"payload is {payload!r}", remedy=f"It is one of {', '.join(PAYLOADS)}")
+    for one in dump_on:
+        if one not in DUMPS:
+            raise WrongUse(f"dump_on names {one!r}", remedy=f"It names some of {', '.join(DUMPS)}")
+
+
+class Recording:
+    """Made by `start`. Nothing that goes wrong with the disk is raised: it is in `faults`, and a gap in the bundle."""
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        keep: int | None,
+        max_bytes: int,
+        payload: Payload,
+        redaction: Redaction,
+        dump_on: tuple[str, ...],
+    ):
+        self.name = name
+        self.folder = Path(os.path.abspath(folder)) / name
+        self.payload = payload
+        self.redaction = redaction
+        self.dump_on = dump_on
+        self.faults: list[str] = []
+        self.process = ""
+        self.retention = Retention(self.folder, keep, max_bytes)
+        self._lock = threading.RLock()
+        self._tasks: dict[str, Task] = {}
+        self._supply = Supply(self.folder)
+        self._alive: int | None = None
+        self._open = True
+        self.epoch_hooks: list[Callable[[TaskLog], None]] = []
+
+    def begin(self) -> None:
+        """Makes the folder, and says that this process lives."""
+        try:
+            left = self._left_behind()
+            self._announce()
+            self.retention.look()
+            if left and "recovery" in self.dump_on:
+                self.dump()
+        except OSError as fault:
+            self.at_fault(f"{self.folder}: {fault.strerror or fault}")
+        except ReplayError as fault:
+            self.at_fault(str(fault))
+        UNRECORDED.elsewhere = self.task(OUTSIDE).log
+        _RECORDINGS.add(self)
+        if "crash" in self.dump_on:
+            _watch_crashes()
+        atexit.register(_close_at_exit, weakref.ref(self))
+
+    def _announce(self) -> None:
+        """A file that is locked for as long as this process lives, and says who it is."""
+        self.process = f"{time.time_ns() // 1000}-{os.getpid()}-{secrets.token_hex(4)}"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "tasks").mkdir(exist_ok=True)
+        processes = self.folder / "processes"
+        processes.mkdir(exist_ok=True)
+        described = {
+            "name": self.name,
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "started_us": int(self.process.partition("-")[0]),
+            "payload": self.payload,
+            "redactions": self.redaction.paths,
+            "code": identity.code_identity(Path.cwd()),
+        }
+        path = processes / f"{self.process}.json"
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        os.write(handle, json.dumps(described).encode())
+        hold(handle)
+        self._alive = handle
+
+    def _left_behind(self) -> bool:
+        """Whether an earlier process ended without closing its recording."""
+        from clonoscope.reading import processes_of
+
+        return any(not one.closed and not one.alive for one in processes_of(self.folder))
+
+    # --- tasks ---
+
+    def task(self, vertex: str, subtask: int = 0, *, operator: str = "") -> Task:
+        """A task: a partition, a subtask. `operator` is where its function stands, as `jobs.orders:process`."""
+        if not vertex or quote(vertex, safe="-_. ") != vertex or vertex.startswith(".") or subtask < 0:
+            raise WrongUse(
+                f"a task can't be called {vertex!r}, {subtask}",
+                remedy="Letters, digits, dots, dashes and underscores, and a number from 0",
+            )
+        with self._lock:
+            name = f"{vertex}.{subtask}"
+            if name not in self._tasks:
+                self._tasks[name] = Task(self, vertex, subtask, operator)
+            return self._tasks[name]
+
+    # --- what logs ask of it ---
+
+    def claim(self, log: TaskLog) -> tuple[int, Path]:
+        """The next attempt of a task; the folder is made by one process alone, whoever else tries."""
+        above = self.folder / "tasks" / log.task
+        above.mkdir(parents=True, exist_ok=True)
+        taken = (int(one) for one in os.listdir(above) if one.isdecimal())
+        attempt = max(taken, default=-1) + 1
+        while True:
+            try:
+                (above / str(attempt)).mkdir()
+                return attempt, above / str(attempt)
+            except FileExistsError:
+                attempt += 1
+
+    def segment(self, path: Path, at_least_bytes: int) -> Segment:
+        """Room for a log, within the bound."""
+        self.retention.make_room(max(at_least_bytes, 1))
+        if path.name[:1] != "0":
+            self._supply.begin()
+        made = self._supply.take(path, at_least_bytes)
+        self.retention.began(made)
+        return made
+
+    def filled(self, log: TaskLog, segment: Segment) -> None:
+        """A segment is sealed."""
+        self.retention.filled(log.task, segment, log.epoch)
+
+    def kept(self, value: Any) -> Any:
+        """A value as it may leave."""
+        return self.redaction.kept(value)
+
+    def at_fault(self, why: str) -> None:
+        """Told once to the log of the program; all of them are counted as gaps."""
+        if why not in self.faults and len(self.faults) < 100:
+            self.faults.append(why)
+            _log.warning("Recording %s: %s. The job goes on; what is missing is recorded as a gap.", self.name, why)
+
+    # --- ends ---
+
+    def dump(self, out: str | os.PathLike[str] | None = None) -> Path:
+        """Writes all that is recorded under this name, by all its processes, as a bundle. Raises `ReplayError`.
+
+        Without `out` it goes to `dumps/` of the recording's folder, under the time.
+        """
+        from clonoscope.publishing import publish
+
+        for task in list(self._tasks.values()):
+            task.log.flush_advance()
+        return publish(self.folder, out)
+
+    def close(self) -> None:
+        """Ends all attempts, and says that nothing is missing behind them."""
+        with self._lock:
+            if not self._open:
+                return
+            self._open = False
+            if UNRECORDED.elsewhere is self.task(OUTSIDE).log:
+                UNRECORDED.elsewhere = None
+            for task in self._tasks.values():
+                task.end_attempt("closed")
+            self._supply.close()
+            _RECORDINGS.discard(self)
+            if self._alive is not None:
+                try:
+                    os.pwrite(self._alive, b" closed", os.fstat(self._alive).st_size)
+                    os.close(self._alive)
+                except OSError as fault:
+                    self.at_fault(f"{self.folder}: {fault.strerror}")
+                self._alive = None
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def crashed(self) -> None:
+        """The program ends with an exception."""
+        try:
+            self.dump()
+        except (OSError, ReplayError) as fault:
+            self.at_fault(str(fault))
+
+    def after_fork(self) -> None:
+        """In the child: files and locks are the parent's. What it records are attempts of its own."""
+        self._lock = threading.RLock()
+        self._supply.forget()
+        self._supply = Supply(self.folder)
+        if self._alive is not None:
+            os.close(self._alive)
+            self._alive = None
+        self.retention.after_fork()
+        for task in self._tasks.values():
+            task.log.forget()
+        try:
+            self._announce()
+        except OSError as fault:
+            self.at_fault(f"{self.folder}: {fault.strerror or fault}")
+
+
+def hold(handle: int) -> None:
+    """Locks a file for as long as this process lives. The lock is the open file's: a child closes its copy."""
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+_RECORDINGS: weakref.WeakSet[Recording] = weakref.WeakSet()
+_watched = False
+
+
+def _watch_crashes() -> None:
+    """Once a process; what was there before is called afterwards."""
+    global _watched
+    if _watched:
+        return
+    _watched = True
+    before = sys.excepthook
+
+    def crashed(kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
+        if not issubclass(kind, KeyboardInterrupt):
+            for recording in list(_RECORDINGS):
+                if "crash" in recording.dump_on:
+                    recording.crashed()
+        before(kind, fault, trace)
+
+    sys.excepthook = crashed
+
+
+def _close_at_exit(reference: weakref.ref[Recording]) -> None:
+    recording = reference()
+    if recording is not None and recording in _RECORDINGS:
+        if "exit" in recording.dump_on:
+            recording.crashed()
+        recording.close()
+
+
+def _after_fork() -> None:
+    for recording in list(_RECORDINGS):
+        recording.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,214 @@
+"""Segments: files of fixed size that a task's log is written into through memory, and that outlive their writer."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+import time
+import zlib
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from clonoscope.words import (
+    H_DROPPED,
+    H_END,
+    H_MAGIC,
+    H_ORDER,
+    H_PROGRESS,
+    H_SEAL,
+    H_WORDS,
+    HEADER_WORDS,
+    MAGIC,
+    ORDER_MARK,
+    SEALED,
+    WORD_BYTES,
+    Torn,
+    Word,
+    read_words,
+)
+
+SUFFIX = ".seg"
+SEGMENT_BYTES = 256 << 10
+NO_WORDS = memoryview(bytearray()).cast("Q")
+"""What a log without a segment writes into: every store is refused."""
+
+# A disk that takes longer than this for a segment is not waited for a second time.
+_PATIENCE_S = 0.05
+
+
+class Segment:
+    """A mapped file. `view` is its words; whoever writes keeps the position."""
+
+    def __init__(self, path: Path, size_bytes: int):
+        """Raises `OSError` where there is no room: every block is there before the first store, which could not fail
+        but by ending the process."""
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            _reserve(handle, size_bytes)
+            self._map = mmap.mmap(handle, size_bytes)
+        except BaseException:
+            os.unlink(path)
+            raise
+        finally:
+            os.close(handle)
+        self.path = path
+        self.size_bytes = size_bytes
+        self.view = memoryview(self._map).cast("Q")
+        self.view[H_WORDS] = size_bytes // WORD_BYTES
+        self.view[H_ORDER] = ORDER_MARK
+        self.view[H_MAGIC] = MAGIC
+
+    def moved_to(self, path: Path) -> Segment:
+        """Under its name; the folder is there."""
+        os.rename(self.path, path)
+        self.path = path
+        return self
+
+    def seal(self, end: int) -> None:
+        """Nothing is added from here on, and a checksum tells whether all is as it was."""
+        self.view[H_END] = end
+        self.view[H_SEAL] = SEALED | zlib.crc32(self.view[HEADER_WORDS:end].cast("B"))
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the memory; the file stays."""
+        self.view.release()
+        try:
+            self._map.close()
+        except BufferError:
+            pass  # somebody looks at it still; it is let go of with them
+
+
+def _reserve(handle: int, size_bytes: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, size_bytes)
+    else:
+        os.write(handle, bytes(size_bytes))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A segment as it was read. `torn`: why reading stopped before its end, if it did."""
+
+    path: Path
+    entries: list[Word]
+    torn: list[Torn]
+    dropped: int
+    progress: int
+    sealed: bool
+    end: int
+
+
+def read_segment(path: Path) -> Held | None:
+    """What stands in a segment; None where it is none, or was made and never begun."""
+    data = path.read_bytes()
+    data = data[: len(data) - len(data) % WORD_BYTES]
+    words = array("Q", data)
+    if len(words) <= HEADER_WORDS:
+        return None
+    if words[H_ORDER] != ORDER_MARK:
+        words.byteswap()
+    if words[H_ORDER] != ORDER_MARK or words[H_MAGIC] != MAGIC:
+        return None
+    end, content = min(words[H_WORDS], len(words)), memoryview(data)
+    sealed = bool(words[H_SEAL] & SEALED)
+    torn: list[Torn] = []
+    if sealed:
+        end = min(end, words[H_END])
+        if zlib.crc32(content[HEADER_WORDS * WORD_BYTES : end * WORD_BYTES]) != words[H_SEAL] & 0xFFFFFFFF:
+            torn.append(Torn(HEADER_WORDS, end - HEADER_WORDS, "a segment whose checksum is wrong"))
+            return Held(path, _meta_of(words, end, content), torn, words[H_DROPPED], words[H_PROGRESS], sealed, end)
+    entries: list[Word] = []
+    for one in read_words(words, HEADER_WORDS, end, content):
+        if isinstance(one, Torn):
+            torn.append(one)
+        else:
+            entries.append(one)
+    return Held(path, entries, torn, words[H_DROPPED], words[H_PROGRESS], sealed, end)
+
+
+def _meta_of(words: array[int], end: int, content: memoryview) -> list[Word]:
+    """The first entry, which has a checksum of its own."""
+    first: Iterator[Word | Torn] = read_words(words, HEADER_WORDS, end, content)
+    return [one for one in (next(first, None),) if isinstance(one, Word)]
+
+
+class Supply:
+    """Makes segments, one ahead of those who need them, so that a task hardly ever waits for the disk."""
+
+    def __init__(self, folder: Path, size_bytes: int = SEGMENT_BYTES):
+        self._folder = folder
+        self._size_bytes = size_bytes
+        self._spare: Segment | None = None
+        self._wanted = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._made = 0
+        self._slow = False
+        self._closed = threading.Event()
+
+    def take(self, path: Path, at_least_bytes: int = 0) -> Segment:
+        """A segment under that name; raises `OSError` where there is none to be had without waiting for it."""
+        with self._lock:
+            if at_least_bytes > self._size_bytes:
+                return self._make_now(path, at_least_bytes + self._size_bytes)
+            spare, self._spare = self._spare, None
+            self._wanted.set()
+            if spare is not None:
+                return spare.moved_to(path)
+            if self._slow:
+                raise OSError("the disk is too slow to be waited for")
+            return self._make_now(path, self._size_bytes)
+
+    def _make_now(self, path: Path, size_bytes: int) -> Segment:
+        began = time.perf_counter()
+        segment = Segment(path, -(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE)
+        self._slow = time.perf_counter() - began > _PATIENCE_S
+        return segment
+
+    def begin(self) -> None:
+        """Begins to work ahead, from the first time that a segment was full."""
+        with self._lock:
+            if self._thread is None and not self._closed.is_set():
+                self._thread = threading.Thread(target=self._work_ahead, name="clonoscope-segments", daemon=True)
+                self._thread.start()
+
+    def _work_ahead(self) -> None:
+        while not self._closed.is_set():
+            self._wanted.wait()
+            self._wanted.clear()
+            if self._closed.is_set() or self._spare is not None:
+                continue
+            self._made += 1
+            began = time.perf_counter()
+            try:
+                made = Segment(self._folder / f".spare-{os.getpid()}-{self._made}", self._size_bytes)
+            except OSError:
+                continue  # who needs one meets the same, and counts what is dropped
+            with self._lock:
+                self._slow = time.perf_counter() - began > _PATIENCE_S
+                self._spare = made
+            if self._closed.is_set():
+                self._drop_spare()
+
+    def close(self) -> None:
+        """Drops what was made ahead."""
+        with self._lock:
+            self._closed.set()
+        self._wanted.set()
+        self._drop_spare()
+
+    def _drop_spare(self) -> None:
+        with self._lock:
+            spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.close()
+            spare.path.unlink(missing_ok=True)
+
+    def forget(self) -> None:
+        """In a child that was forked: the thread did not come along, and the spare is the parent's."""
+        if self._spare is not None:
+            self._spare.close()

@@ -1,0 +1,171 @@
+"""What a job asks of the world, recorded: clocks, random numbers, calls outside. Without a recording, just answers.
+
+The clock's and the random number's way is written out where it is called, as every call and look-up on it costs a
+tenth of what it may take. What is not as it mostly is goes to the log's slow ways.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import random as _random
+import sys
+import time as _time
+import uuid as _uuid
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from types import FrameType
+from typing import Any, Protocol, TypeVar
+
+from clonoscope import words as w
+from clonoscope.calls import Call
+from clonoscope.task_log import Quick
+from clonoscope.unrecorded import UNRECORDED
+
+T = TypeVar("T")
+_STEP = 2.0**-53
+
+
+class Answering(Protocol):
+    """Who answers what is asked in a context: a log that records, a recording that is replayed, or nobody."""
+
+    view: memoryview
+    pos: int
+    adv: int
+    low: int
+    high: int
+    times: Quick
+    seconds: Quick
+    randoms: Quick
+
+    def slow_time_ns(self, frame: FrameType, now: int) -> int:
+        """A clock's answer."""
+
+    def slow_time(self, frame: FrameType, now: int) -> float:
+        """The same in seconds."""
+
+    def slow_random(self, frame: FrameType, steps: int) -> float:
+        """A number in [0, 1), of which 53 random bits are given."""
+
+    def give_bytes(self, frame: FrameType, kind: int, count: int) -> bytes:
+        """Random bytes; `kind` says whether they are those of a UUID."""
+
+    def call(self, frame: FrameType, call: Call) -> Any:
+        """A call to the outside."""
+
+    async def call_async(self, frame: FrameType, call: Call) -> Any:
+        """A call to the outside that is awaited."""
+
+
+current: ContextVar[Answering] = ContextVar("clonoscope.current", default=UNRECORDED)
+"""Whose calls are recorded here. It follows asyncio's tasks; `start` and the tasks of a recording set it."""
+
+_answering = current.get
+_bits = _random.Random().getrandbits
+
+
+def _new_numbers() -> None:
+    """A child that was forked must not draw the numbers of its parent."""
+    global _bits
+    _bits = _random.Random().getrandbits
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_numbers)
+
+
+def time_ns(
+    _answering: Callable[[], Answering] = _answering,
+    _frame: Callable[[int], FrameType] = sys._getframe,
+    _clock: Callable[[], int] = _time.time_ns,
+) -> int:
+    """As `time.time_ns`."""
+    log = _answering()
+    frame = _frame(1)
+    now = _clock()
+    try:
+        code, before = log.times[frame.f_lasti]
+        if code is frame.f_code and log.low < now < log.high:
+            # Nothing is called from here on: no other thread comes between.
+            pos = log.pos
+            log.view[pos] = now - before + log.adv
+            log.pos = pos + 1
+            log.adv = 0
+            return now
+    except LookupError:  # the first time here, or the segment is full
+        pass
+    return log.slow_time_ns(frame, now)
+
+
+def time(
+    _answering: Callable[[], Answering] = _answering,
+    _frame: Callable[[int], FrameType] = sys._getframe,
+    _clock: Callable[[], int] = _time.time_ns,
+) -> float:
+    """As `time.time`."""
+    log = _answering()
+    frame = _frame(1)
+    now = _clock()
+    try:
+        code, before = log.seconds[frame.f_lasti]
+        if code is frame.f_code and log.low < now < log.high:
+            pos = log.pos
+            log.view[pos] = now - before + log.adv
+            log.pos = pos + 1
+            log.adv = 0
+            return now / 1e9
+    except LookupError:
+        pass
+    return log.slow_time(frame, now)
+
+
+def random() -> float:
+    """As `random.random`, of a generator of its own."""
+    log = _answering()
+    frame = sys._getframe(1)
+    steps = _bits(53)
+    try:
+        code, tag = log.randoms[frame.f_lasti]
+        if code is frame.f_code:
+            pos = log.pos
+            log.view[pos] = tag + steps + log.adv
+            log.pos = pos + 1
+            log.adv = 0
+            return steps * _STEP
+    except LookupError:
+        pass
+    return log.slow_random(frame, steps)
+
+
+def uuid4() -> _uuid.UUID:
+    """As `uuid.uuid4`."""
+    return _uuid.UUID(bytes=_answering().give_bytes(sys._getframe(1), w.UUID, 16), version=4)
+
+
+def urandom(size: int) -> bytes:
+    """As `os.urandom`."""
+    return _answering().give_bytes(sys._getframe(1), w.BYTES, size)
+
+
+def external(
+    function: Callable[..., T],
+    *arguments: Any,
+    effect: str = "read",
+    name: str | None = None,
+    raises: tuple[type[Exception], ...] = (),
+    encode: Callable[[T], Any] | None = None,
+    decode: Callable[[Any], T] | None = None,
+    **keywords: Any,
+) -> T:
+    """Calls `function`, and records what it gave or raised; of a coroutine function, what is to be awaited.
+
+    `effect` says whether the call changes something outside. What isn't JSON goes through `encode` and `decode`;
+    `raises` are exceptions that a replay may raise again, beside those that are built in.
+    """
+    call = Call(function, arguments, keywords, effect=effect, name=name, raises=raises, encode=encode, decode=decode)
+    log, frame = _answering(), sys._getframe(1)
+    if inspect.iscoroutinefunction(function):
+        awaited: Awaitable[T] = log.call_async(frame, call)
+        return awaited  # type: ignore[return-value]
+    given: T = log.call(frame, call)
+    return given

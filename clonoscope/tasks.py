@@ -1,0 +1,192 @@
+"""A task as its job sees it: attempts, epochs, what it took, what it gave away, its state."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from clonoscope import words as w
+from clonoscope.errors import WrongUse
+from clonoscope.json_values import to_json
+from clonoscope.services import current
+from clonoscope.task_log import TaskLog
+
+if TYPE_CHECKING:
+    from clonoscope.recording import Recording
+
+Place = tuple[str, int]
+Lineage = Sequence[tuple[str, int]]
+
+
+class Task:
+    """Made by `Recording.task`. Its methods raise for wrong use only, and never for what the disk does."""
+
+    def __init__(self, recording: Recording, vertex: str, subtask: int, operator: str):
+        self.recording = recording
+        self.vertex, self.subtask = vertex, subtask
+        self.id = f"{vertex}.{subtask}"
+        self._fixed: dict[str, Any] = {"vertex": vertex, "subtask": subtask, "operator": operator}
+        self.log = TaskLog(recording, self.id, self._fixed)
+        self._hashes: dict[Place, tuple[int, int, Any]] = {}
+
+    @property
+    def attempt(self) -> int | None:
+        """The attempt that is at work; None before anything was recorded of it."""
+        return self.log.attempt
+
+    # --- attempts and epochs ---
+
+    @contextmanager
+    def at_work(self) -> Iterator[Task]:
+        """Within, what this thread (or asyncio task) asks is recorded as this task's."""
+        token = current.set(self.log)
+        try:
+            yield self
+        finally:
+            current.reset(token)
+
+    @contextmanager
+    def epoch(self, number: int) -> Iterator[Task]:
+        """An epoch, from its beginning to its end. An exception ends the attempt; the next epoch begins another."""
+        self.begin_epoch(number)
+        token = current.set(self.log)
+        try:
+            yield self
+        except BaseException as fault:
+            self.fail(fault)
+            raise
+        else:
+            self.end_epoch()
+        finally:
+            current.reset(token)
+
+    def begin_epoch(self, number: int) -> None:
+        """Enters an epoch. One that was there before is executed once more, which makes it another attempt."""
+        if type(number) is not int or not 0 <= number < 1 << 62:
+            raise WrongUse(f"an epoch is a number from 0, not {number!r}")
+        log = self.log
+        if log.epoch is not None and number <= log.epoch:
+            self.begin_attempt(f"epoch {number} is executed once more")
+            log = self.log
+        log.fixed.setdefault("restored", number)
+        log.flush_advance()
+        log.begun = 0
+        log.epoch = number
+        self._put(w.EPOCH, {"epoch": number, "at_us": _now_us(), "taken": log.taken})
+        self.recording.retention.epoch_began(self.id, number)
+        for began in list(self.recording.epoch_hooks):
+            began(log)
+
+    def end_epoch(self) -> None:
+        """All of the epoch's records are done; its outputs may leave."""
+        log = self.log
+        for (topic, partition), (first, count, digest) in self._hashes.items():
+            place = {"input": log.inputs.get(_named(topic, partition)), "first": first, "records": count}
+            self._put(w.HASH, {**place, "sha256": digest.hexdigest()})
+        self._hashes.clear()
+        log.flush_advance()
+        self._put(w.EPOCH_END, {"epoch": log.epoch, "at_us": _now_us(), "taken": log.taken})
+
+    def fail(self, fault: BaseException | str) -> None:
+        """The attempt is over; what comes next is another."""
+        cause = fault if isinstance(fault, str) else f"{type(fault).__qualname__}: {fault}"
+        self.log.flush_advance()
+        self.end_attempt("failed", cause=str(self.recording.kept(cause)))
+
+    def begin_attempt(self, why: str = "") -> None:
+        """The task begins once more; ends the attempt before, if it has not ended."""
+        if self.log.segments and self.log.segment is not None:
+            self.end_attempt("superseded", cause=why)
+
+    def end_attempt(self, how: str, **more: Any) -> None:
+        """`how`: closed, failed, superseded. A log that nothing was written into leaves nothing."""
+        log = self.log
+        if log.segment is not None:
+            log.close({"how": how, **more})
+        self._hashes.clear()
+        if how != "closed":
+            self.log = TaskLog(self.recording, self.id, self._fixed)
+
+    # --- what it took and gave ---
+
+    def take(
+        self, offset: int, *, topic: str = "", partition: int = 0, record: Any = None, data: bytes | None = None
+    ) -> None:
+        """A record was taken. `record`, as [key, timestamp, value], is kept with payload `full`; `data`, its bytes,
+        goes into the hash of the epoch's records of that input."""
+        log = self.log
+        number = log.inputs.get(_named(topic, partition))
+        if number is None:
+            number = self._declare(topic, partition)
+        log.take(number, offset)
+        if data is not None:
+            first, count, digest = self._hashes.get((topic, partition)) or (offset, 0, hashlib.sha256())
+            digest.update(len(data).to_bytes(4, "big"))
+            digest.update(data)
+            self._hashes[topic, partition] = first, count + 1, digest
+        if record is not None and self.recording.payload == "full":
+            self._put(w.RECORD, {"input": number, "offset": offset, "record": self._kept(record)})
+
+    def take_range(self, first: int, until: int, *, topic: str = "", partition: int = 0, sha256: str = "") -> None:
+        """Records `first` up to, and without, `until` are taken, with one entry for all of them."""
+        if not 0 <= first <= until:
+            raise WrongUse(f"a range of offsets can't go from {first} to {until}")
+        log = self.log
+        number = log.inputs.get(_named(topic, partition))
+        if number is None:
+            number = self._declare(topic, partition)
+        log.flush_advance()
+        log.taken += until - first
+        log.input, log.next_offset = number, until
+        fields = {"input": number, "first": first, "until": until}
+        self._put(w.INPUT, {**fields, "sha256": sha256} if sha256 else fields)
+
+    def _declare(self, topic: str, partition: int) -> int:
+        number = len(self.log.inputs)
+        self.log.inputs[_named(topic, partition)] = number
+        self._put(w.INPUT, {"input": number, "topic": topic, "partition": partition})
+        return number
+
+    def output(self, record: Any, *, id: str | None = None, source: Lineage | None = None) -> None:  # noqa: A002
+        """A record, as [key, timestamp, value], left for the outside; `id`, where writes of one id count once."""
+        fields: dict[str, Any] = {"record": self._kept(record)}
+        if id is not None:
+            fields["id"] = id
+        if source is not None:
+            fields["source"] = [list(pair) for pair in source]
+        self._put(w.OUTPUT, fields)
+
+    def state(self, checkpoint: int, operator: Any) -> None:
+        """The operator's state at a checkpoint: that of the beginning of the epoch of the same number."""
+        self._put(w.STATE, {"checkpoint": checkpoint, "state": self._kept(operator)})
+
+    def event(self, kind: str, **fields: Any) -> None:
+        """Something that the job, or its engine, noticed; see the log format's events."""
+        self._put(w.EVENT, {"type": kind, "at_us": _now_us(), **fields})
+
+    def _kept(self, value: Any) -> Any:
+        """As JSON, redacted. A record keeps its place: only key and value are looked into."""
+        try:
+            found = to_json(value)
+        except (TypeError, ValueError, RecursionError) as fault:
+            return {"redacted": f"not JSON: {fault}"[:100]}
+        if isinstance(found, list) and len(found) == 3 and type(found[1]) is int:
+            return [self.recording.kept(found[0]), found[1], self.recording.kept(found[2])]
+        return self.recording.kept(found)
+
+    def _put(self, kind: int, fields: dict[str, Any]) -> None:
+        try:
+            self.log.put_json(kind, fields)
+        except (TypeError, ValueError, RecursionError) as fault:
+            self.log.gap(f"an entry could not be written as JSON: {fault}"[:200])
+
+
+def _named(topic: str, partition: int) -> str:
+    return f"{topic}[{partition}]"
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000

@@ -1,0 +1,52 @@
+"""Answers where no task of a recording is at work: as Python does, or into the log of what happens outside of tasks."""
+
+from __future__ import annotations
+
+import os
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from clonoscope.calls import Call
+from clonoscope.segments import NO_WORDS
+
+if TYPE_CHECKING:
+    from clonoscope.services import Answering
+
+
+class Unrecorded:
+    """Nothing is quick here, so that every question comes by. `elsewhere` is the log for what no task asked."""
+
+    __slots__ = ("adv", "elsewhere", "high", "low", "pos", "randoms", "seconds", "times", "view")
+
+    def __init__(self) -> None:
+        self.view = NO_WORDS
+        self.pos = self.adv = self.low = self.high = 0
+        self.times = self.seconds = self.randoms = {}  # type: ignore[var-annotated]
+        self.elsewhere: Answering | None = None
+
+    def slow_time_ns(self, frame: FrameType, now: int) -> int:
+        """The time."""
+        return now if self.elsewhere is None else self.elsewhere.slow_time_ns(frame, now)
+
+    def slow_time(self, frame: FrameType, now: int) -> float:
+        """The time in seconds."""
+        return now / 1e9 if self.elsewhere is None else self.elsewhere.slow_time(frame, now)
+
+    def slow_random(self, frame: FrameType, steps: int) -> float:
+        """A random number."""
+        return steps * 2.0**-53 if self.elsewhere is None else self.elsewhere.slow_random(frame, steps)
+
+    def give_bytes(self, frame: FrameType, kind: int, count: int) -> bytes:
+        """Random bytes."""
+        return os.urandom(count) if self.elsewhere is None else self.elsewhere.give_bytes(frame, kind, count)
+
+    def call(self, frame: FrameType, call: Call) -> Any:
+        """A call."""
+        return call.make() if self.elsewhere is None else self.elsewhere.call(frame, call)
+
+    async def call_async(self, frame: FrameType, call: Call) -> Any:
+        """An awaited call."""
+        return await (call.make() if self.elsewhere is None else self.elsewhere.call_async(frame, call))
+
+
+UNRECORDED = Unrecorded()
