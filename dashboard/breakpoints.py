@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from django.db import transaction
-
-from dashboard.jobs import Refused
+from dashboard import kept
 from dashboard.models import Breakpoint, Replay
 from dashboard.models.breakpoints import MOST_BREAKPOINTS, MOST_LABEL
 from dashboard.problems import Problem
-from dashboard.progress import tell_news
 from replay.debugger.searching.conditions import Search
 from replay.debugger.searching.structured import read
 
@@ -18,33 +15,23 @@ NEWS = "breakpoints"
 def add(replay: Replay, search: str, label: str = "", *, enabled: bool = True) -> Breakpoint:
     """Keeps a search with a replay. Raises `WrongSearch`, and `Refused` where there are too many."""
     search, label = _checked(search, label)
-    with transaction.atomic():
-        Replay.objects.select_for_update().get(id=replay.id)
-        if Breakpoint.objects.filter(replay=replay).count() >= MOST_BREAKPOINTS:
-            raise Refused(
-                f"A replay keeps at most {MOST_BREAKPOINTS} breakpoints. Delete one that is no longer needed."
-            )
-        _tell(replay.id)
+    with kept.one_more(replay, replay.breakpoints.all(), MOST_BREAKPOINTS, NEWS):
         return Breakpoint.objects.create(replay=replay, search=search, label=label, enabled=enabled)
 
 
 def change(
-    kept: Breakpoint, *, search: str | None = None, label: str | None = None, enabled: bool | None = None
+    one: Breakpoint, *, search: str | None = None, label: str | None = None, enabled: bool | None = None
 ) -> Breakpoint:
     """Changes what is given; None leaves it."""
-    kept.search, kept.label = _checked(
-        kept.search if search is None else search, kept.label if label is None else label
-    )
-    kept.enabled = kept.enabled if enabled is None else enabled
-    kept.save(update_fields=["search", "label", "enabled"])
-    _tell(kept.replay_id)
-    return kept
+    one.search, one.label = _checked(one.search if search is None else search, one.label if label is None else label)
+    one.enabled = one.enabled if enabled is None else enabled
+    one.save(update_fields=["search", "label", "enabled"])
+    kept.tell(one.replay_id, NEWS)
+    return one
 
 
-def delete(kept: Breakpoint) -> None:
-    replay_id = kept.replay_id
-    kept.delete()
-    _tell(replay_id)
+def delete(one: Breakpoint) -> None:
+    kept.delete(one, NEWS)
 
 
 def of(replay: Replay) -> list[Breakpoint]:
@@ -55,10 +42,6 @@ def enabled_of(replay: Replay) -> tuple[list[Breakpoint], list[Search]]:
     """Those at which one stops, and what each waits for."""
     found = [one for one in of(replay) if one.enabled]
     return found, [read(one.search) for one in found]
-
-
-def _tell(replay_id: str) -> None:
-    transaction.on_commit(lambda: tell_news(replay_id, NEWS))
 
 
 def _checked(search: str, label: str) -> tuple[str, str]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from django.contrib.auth.models import User
-from django.db import transaction
 
-from dashboard.jobs import Refused
+from dashboard import kept
 from dashboard.models import Note, Replay
 from dashboard.models.notes import MOST_NOTES, MOST_TEXT
 from dashboard.problems import Problem
-from dashboard.progress import tell_news
 from dashboard.queries.steps import check_written, reading
 
 NEWS = "notes"
@@ -19,11 +17,7 @@ def add(replay: Replay, author: User, text: str, first: int, last: int | None = 
     """A note on a step, or on all from `first` to `last`. Raises `Refused` where there are too many."""
     text, last = _checked_text(text), first if last is None else last
     _check_steps(replay, first, last)
-    with transaction.atomic():
-        Replay.objects.select_for_update().get(id=replay.id)
-        if Note.objects.filter(replay=replay).count() >= MOST_NOTES:
-            raise Refused(f"A replay keeps at most {MOST_NOTES} notes. Delete one that is no longer needed.")
-        _tell(replay.id)
+    with kept.one_more(replay, replay.notes.all(), MOST_NOTES, NEWS):
         return Note.objects.create(replay=replay, author=author, first=first, last=last, text=text)
 
 
@@ -36,22 +30,16 @@ def change(note: Note, *, text: str | None = None, first: int | None = None, las
         note.last = note.last if last is None else last
         _check_steps(note.replay, note.first, note.last)
     note.save(update_fields=["text", "first", "last", "updated_at"])
-    _tell(note.replay_id)
+    kept.tell(note.replay_id, NEWS)
     return note
 
 
 def delete(note: Note) -> None:
-    replay_id = note.replay_id
-    note.delete()
-    _tell(replay_id)
+    kept.delete(note, NEWS)
 
 
 def of(replay: Replay) -> list[Note]:
     return list(Note.objects.filter(replay=replay).select_related("author"))
-
-
-def _tell(replay_id: str) -> None:
-    transaction.on_commit(lambda: tell_news(replay_id, NEWS))
 
 
 def _check_steps(replay: Replay, first: int, last: int) -> None:

@@ -11,7 +11,7 @@ from ninja import P, QueryEx, Router, Status
 from dashboard import breakpoints
 from dashboard.api.auth import caller
 from dashboard.api.failures import problem_of
-from dashboard.api.presenting import visible_replay
+from dashboard.api.presenting import own_replay, visible_replay
 from dashboard.api.schemas import (
     BreakpointChange,
     BreakpointIn,
@@ -21,14 +21,15 @@ from dashboard.api.schemas import (
     Landing,
 )
 from dashboard.api.steps import LAST_STEP, READ
-from dashboard.models import Breakpoint, Replay
-from dashboard.problems import Problem, not_found
+from dashboard.models import Breakpoint
+from dashboard.problems import not_found
 from dashboard.queries import moving, steps
 from replay.debugger.searching.conditions import WrongSearch
 from replay.debugger.searching.structured import MOST_TEXT
 
 router = Router(tags=["steps"])
 WRITE = {403: Error, 404: Error, 409: Error, 422: Error}
+CHANGE = "change its breakpoints"
 
 
 @router.get("/replays/{replay_id}/go", response={200: Landing, **READ})
@@ -65,7 +66,7 @@ def list_breakpoints(request: HttpRequest, replay_id: str) -> dict[str, Any]:
 @router.post("/replays/{replay_id}/breakpoints", response={201: BreakpointOut, **WRITE})
 def add_breakpoint(request: HttpRequest, replay_id: str, asked: BreakpointIn) -> Status[dict[str, Any]]:
     """Keeps a search. Who started the replay may, and the job's owner."""
-    replay = _own(caller(request), replay_id)
+    replay = own_replay(caller(request), replay_id, CHANGE)
     return Status(201, breakpoint_out(breakpoints.add(replay, asked.search, asked.label, enabled=asked.enabled)))
 
 
@@ -74,36 +75,29 @@ def change_breakpoint(
     request: HttpRequest, replay_id: str, breakpoint_id: int, asked: BreakpointChange
 ) -> dict[str, Any]:
     """Switches it on or off, or gives it another search or label."""
-    kept = _kept(_own(caller(request), replay_id), breakpoint_id)
-    return breakpoint_out(breakpoints.change(kept, search=asked.search, label=asked.label, enabled=asked.enabled))
+    one = _kept(caller(request), replay_id, breakpoint_id)
+    return breakpoint_out(breakpoints.change(one, search=asked.search, label=asked.label, enabled=asked.enabled))
 
 
 @router.delete("/replays/{replay_id}/breakpoints/{breakpoint_id}", response={204: None, 403: Error, 404: Error})
 def delete_breakpoint(request: HttpRequest, replay_id: str, breakpoint_id: int) -> Status[None]:
     """Takes it away."""
-    breakpoints.delete(_kept(_own(caller(request), replay_id), breakpoint_id))
+    breakpoints.delete(_kept(caller(request), replay_id, breakpoint_id))
     return Status(204, None)
 
 
-def breakpoint_out(kept: Breakpoint) -> dict[str, Any]:
+def breakpoint_out(one: Breakpoint) -> dict[str, Any]:
     return {
-        "id": kept.pk,
-        "search": kept.search,
-        "label": kept.label,
-        "enabled": kept.enabled,
-        "created_at": kept.created_at,
+        "id": one.pk,
+        "search": one.search,
+        "label": one.label,
+        "enabled": one.enabled,
+        "created_at": one.created_at,
     }
 
 
-def _own(user: User, replay_id: str) -> Replay:
-    replay = visible_replay(user, replay_id)
-    if user.pk not in (replay.owner_id, replay.job.owner_id):
-        raise Problem(403, "Only who started a replay, or the owner of its job, may change its breakpoints.")
-    return replay
-
-
-def _kept(replay: Replay, breakpoint_id: int) -> Breakpoint:
-    found = Breakpoint.objects.filter(replay=replay, pk=breakpoint_id).first()
+def _kept(user: User, replay_id: str, breakpoint_id: int) -> Breakpoint:
+    found = own_replay(user, replay_id, CHANGE).breakpoints.filter(pk=breakpoint_id).first()
     if found is None:
         raise not_found()
     return found

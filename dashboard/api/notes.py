@@ -10,7 +10,7 @@ from ninja import Router, Status
 
 from dashboard import notes
 from dashboard.api.auth import caller
-from dashboard.api.presenting import visible_replay
+from dashboard.api.presenting import own_replay, visible_replay
 from dashboard.api.schemas import Error, NoteChange, NoteIn, NoteList, NoteOut
 from dashboard.models import Note, Replay
 from dashboard.problems import Problem, not_found
@@ -30,9 +30,7 @@ def list_notes(request: HttpRequest, replay_id: str) -> dict[str, Any]:
 def add_note(request: HttpRequest, replay_id: str, asked: NoteIn) -> Status[dict[str, Any]]:
     """On a step, or on all from `first` to `last`. Who started the replay may, and the job's owner."""
     user = caller(request)
-    replay = visible_replay(user, replay_id)
-    if user.pk not in (replay.owner_id, replay.job.owner_id):
-        raise Problem(403, "Only who started a replay, or the owner of its job, may write notes on it.")
+    replay = own_replay(user, replay_id, "write notes on it")
     return Status(201, note_out(notes.add(replay, user, asked.text, asked.first, asked.last), user))
 
 

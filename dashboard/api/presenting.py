@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from dashboard.models import Job, Replay, Upload
-from dashboard.problems import not_found
+from dashboard.problems import Problem, not_found
 from dashboard.progress import state_of
 
 
@@ -24,6 +24,14 @@ def visible_replay(user: User, replay_id: str) -> Replay:
     replay = replays.filter(id=replay_id).first()
     if replay is None:
         raise not_found()
+    return replay
+
+
+def own_replay(user: User, replay_id: str, may: str = "do this") -> Replay:
+    """`may`: what nobody else may."""
+    replay = visible_replay(user, replay_id)
+    if not replay.may_be_changed_by(user):
+        raise Problem(403, f"Only who started a replay, or the owner of its job, may {may}.")
     return replay
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.http import HttpRequest
 from ninja import Router, Status
 
 from dashboard import jobs
 from dashboard.api.auth import caller
-from dashboard.api.presenting import replay_detail, replay_out, visible_job, visible_replay
+from dashboard.api.presenting import own_replay, replay_detail, replay_out, visible_job, visible_replay
 from dashboard.api.schemas import Error, ReplayDetail, ReplayIn, ReplayList
-from dashboard.models import Replay
-from dashboard.problems import Problem
 
 router = Router(tags=["replays"])
 
@@ -45,7 +42,7 @@ def get_replay(request: HttpRequest, replay_id: str) -> dict[str, Any]:
 def delete_replay(request: HttpRequest, replay_id: str) -> Status[None]:
     """The replay and its steps. Who started it may, and the job's owner."""
     user = caller(request)
-    jobs.delete_replay(_own(user, replay_id), user)
+    jobs.delete_replay(own_replay(user, replay_id), user)
     return Status(204, None)
 
 
@@ -53,18 +50,11 @@ def delete_replay(request: HttpRequest, replay_id: str) -> Status[None]:
 def cancel_replay(request: HttpRequest, replay_id: str) -> dict[str, Any]:
     """Ends a replay that is queued or running."""
     user = caller(request)
-    return replay_detail(jobs.cancel_replay(_own(user, replay_id), user))
+    return replay_detail(jobs.cancel_replay(own_replay(user, replay_id), user))
 
 
 @router.post("/replays/{replay_id}/retry", response={202: ReplayDetail, 403: Error, 404: Error, 409: Error})
 def retry_replay(request: HttpRequest, replay_id: str) -> Status[dict[str, Any]]:
     """Replays once more what failed or was cancelled."""
     user = caller(request)
-    return Status(202, replay_detail(jobs.retry_replay(_own(user, replay_id), user)))
-
-
-def _own(user: User, replay_id: str) -> Replay:
-    replay = visible_replay(user, replay_id)
-    if user.pk not in (replay.owner_id, replay.job.owner_id):
-        raise Problem(403, "Only who started a replay, or the owner of its job, may do this.")
-    return replay
+    return Status(202, replay_detail(jobs.retry_replay(own_replay(user, replay_id), user)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.db import models
 
 from dashboard.models.replays import Replay
@@ -12,19 +10,12 @@ MOST_BREAKPOINTS = 32
 MOST_LABEL = 120
 
 
-class BreakpointQuerySet(models.QuerySet["Breakpoint"]):
-    def visible_to(self, user: Any) -> BreakpointQuerySet:
-        return self.filter(replay__in=Replay.objects.visible_to(user))
-
-
 class Breakpoint(models.Model):
     replay = models.ForeignKey(Replay, on_delete=models.CASCADE, related_name="breakpoints")
     search = models.TextField()
     label = models.CharField(max_length=MOST_LABEL, blank=True, default="")
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
-
-    objects = BreakpointQuerySet.as_manager()
 
     class Meta:
         ordering = ["id"]

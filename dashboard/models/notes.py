@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.conf import settings
 from django.db import models
 
@@ -11,11 +9,6 @@ from dashboard.models.replays import Replay
 
 MOST_NOTES = 200
 MOST_TEXT = 2_000
-
-
-class NoteQuerySet(models.QuerySet["Note"]):
-    def visible_to(self, user: Any) -> NoteQuerySet:
-        return self.filter(replay__in=Replay.objects.visible_to(user))
 
 
 class Note(models.Model):
@@ -28,8 +21,6 @@ class Note(models.Model):
     text = models.TextField()
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
-
-    objects = NoteQuerySet.as_manager()
 
     class Meta:
         # As they stand on the strip; of those that begin at one step the oldest first.

@@ -85,6 +85,10 @@ class Replay(models.Model):
         names = [str(one.get("task")) for one in self.tasks]
         return ", ".join(names) if len(names) <= 3 else f"{names[0]}, {names[1]} and {len(names) - 2} more"
 
+    def may_be_changed_by(self, user: Any) -> bool:
+        """Who started it may, and the job's owner."""
+        return user.pk in (self.owner_id, self.job.owner_id)
+
     @property
     def readable(self) -> bool:
         return self.status in READABLE

@@ -41,5 +41,5 @@ def own_replay(request: HttpRequest, replay_id: str) -> Replay:
 
 
 def owns(request: HttpRequest, row: Job | Replay) -> bool:
-    pk = person(request).pk
-    return row.owner_id == pk or (isinstance(row, Replay) and row.job.owner_id == pk)
+    user = person(request)
+    return row.may_be_changed_by(user) if isinstance(row, Replay) else row.owner_id == user.pk

@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from dashboard import forks
@@ -20,6 +19,7 @@ from dashboard.problems import Problem
 from dashboard.views.access import person, visible_replay
 from dashboard.views.parameters import whole_of
 from dashboard.views.telling import tells_problems
+from dashboard.views.way_back import back_to_step
 from ingest.lake.step_reader import StepReader
 
 WORDS = {
@@ -52,7 +52,7 @@ def fork(request: HttpRequest, replay_id: str) -> HttpResponse:
         made = forks.start(person(request), replay, step, _change(request))
     except (Problem, Refused) as fault:
         messages.error(request, problem_of(fault).message, extra_tags="bad")
-        return redirect(f"{reverse('replay', args=[replay.id])}?step={step}#fork")
+        return back_to_step(request, replay, "fork")
     return redirect("replay", replay_id=made.id)
 
 

@@ -8,8 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard import notes
@@ -21,6 +20,7 @@ from dashboard.problems import Problem
 from dashboard.views.access import own_replay, owns, person, visible_replay
 from dashboard.views.parameters import whole, whole_of
 from dashboard.views.telling import tells_problems
+from dashboard.views.way_back import back_to_step
 
 
 def notes_context(request: HttpRequest, replay: Replay, step: int | None = None) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def replay_notes(request: HttpRequest, replay_id: str) -> HttpResponse:
         notes.add(replay, person(request), request.POST.get("text", ""), first, last)
     except (Problem, Refused) as fault:
         messages.error(request, problem_of(fault).message, extra_tags="bad")
-    return _back(request, replay)
+    return back_to_step(request, replay, "notes")
 
 
 @login_required
@@ -71,8 +71,4 @@ def replay_note(request: HttpRequest, replay_id: str, note_id: int) -> HttpRespo
             notes.change(note, text=request.POST.get("text", ""))
     except Problem as fault:
         messages.error(request, fault.message, extra_tags="bad")
-    return _back(request, replay)
-
-
-def _back(request: HttpRequest, replay: Replay) -> HttpResponse:
-    return redirect(f"{reverse('replay', args=[replay.id])}?step={whole_of(request.POST.get('step', ''), 0)}#notes")
+    return back_to_step(request, replay, "notes")

@@ -24,6 +24,7 @@ from dashboard.queries.units import UNITS
 from dashboard.views.access import own_replay, owns, visible_replay
 from dashboard.views.parameters import one_of, whole
 from dashboard.views.telling import tells_problems
+from dashboard.views.way_back import back_to_step
 from replay.debugger.searching.conditions import WrongSearch
 
 # What stands in the address beside the step, and stays there.
@@ -89,7 +90,7 @@ def replay_breakpoints(request: HttpRequest, replay_id: str) -> HttpResponse:
         breakpoints.add(replay, request.POST.get("search", ""))
     except (WrongSearch, Refused) as fault:
         messages.error(request, problem_of(fault).message, extra_tags="bad")
-    return _back(request, replay)
+    return back_to_step(request, replay)
 
 
 @login_required
@@ -103,9 +104,4 @@ def replay_breakpoint(request: HttpRequest, replay_id: str, breakpoint_id: int) 
         breakpoints.delete(kept)
     else:
         breakpoints.change(kept, enabled=request.POST.get("enabled") == "1")
-    return _back(request, replay)
-
-
-def _back(request: HttpRequest, replay: Replay) -> HttpResponse:
-    step = request.POST.get("step", "")
-    return redirect(f"{reverse('replay', args=[replay.id])}?step={step if step.isascii() and step.isdigit() else 0}")
+    return back_to_step(request, replay)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-import queue
 import sys
 from typing import Any
 
-from ingest.jobs.lifeline import Answers, Command, Lifeline
+from ingest.jobs.lifeline import Answers, Command, log_to_standard_error, only_command
 from ingest.jobs.limits import limit_behind, limit_resources, use_reserve
 from ingest.replay_limits import ReplayLimits
 from replay.bundle.reader import open_bundle
@@ -30,10 +29,8 @@ def run(request: Command) -> dict[str, Any]:
 
 def main() -> int:
     answers = Answers()
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
-    Lifeline(commands.put, lambda: os._exit(0)).start()
-    request = commands.get()
+    log_to_standard_error()
+    request = only_command()
     log.info("comparison begins: %s", request)
     limits = ReplayLimits(**request["limits"])
 

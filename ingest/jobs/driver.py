@@ -9,7 +9,6 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingest.errors import IngestFailed
-from ingest.jobs.lifeline import Answers, Lifeline
+from ingest.jobs.lifeline import Answers, Lifeline, log_to_standard_error
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -93,7 +92,7 @@ def _group(number: int) -> str:
 def main(arguments: list[str] | None = None) -> None:
     options = _options(arguments)
     answers = Answers(_open_log(Path(options.log)))
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to_standard_error()
     scratch_folder: list[Path] = []
     driver = Driver(answers, lambda: _end(scratch_folder))
     lifeline = Lifeline(driver.on_command, driver.end)

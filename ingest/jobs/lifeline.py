@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import queue
 import select
 import sys
 import threading
@@ -46,6 +48,18 @@ class Lifeline:
         for line in lines:
             self._on_command(json.loads(line))
         return bool(chunk)
+
+
+def only_command() -> Command:
+    """The one that a child is made for; from here on its parent's end is its own, whatever it is at."""
+    commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
+    Lifeline(commands.put, lambda: os._exit(0)).start()
+    return commands.get()
+
+
+def log_to_standard_error() -> None:
+    """Which the parent keeps as the log."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
 class Answers:

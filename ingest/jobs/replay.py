@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-import queue
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from ingest.jobs.hunting import hunted
-from ingest.jobs.lifeline import Answers, Command, Lifeline
+from ingest.jobs.lifeline import Answers, Command, log_to_standard_error, only_command
 from ingest.jobs.limits import limit_behind, limit_resources, operators_line, use_reserve
 from ingest.lake.steps import ParquetStepSink
 from ingest.replay_limits import ReplayLimits
@@ -69,10 +68,8 @@ class Teller:
 
 def main() -> int:
     answers = Answers()
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
-    Lifeline(commands.put, lambda: os._exit(0)).start()
-    request = commands.get()
+    log_to_standard_error()
+    request = only_command()
     log.info("replay begins: %s", request)
     try:
         limits, sink = ReplayLimits(**request.get("limits", {})), ParquetStepSink(Path(request["folder"]))

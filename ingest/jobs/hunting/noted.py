@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import queue
 from typing import Any
 
-from ingest.jobs.lifeline import Answers, Command, Lifeline
+from ingest.jobs.lifeline import Answers, only_command
 from replay.bundle.reader import open_bundle
 from replay.debugger.hunting.noting import Noting
 from replay.model import TaskId
@@ -15,9 +13,7 @@ from replay.model import TaskId
 
 def main() -> int:
     answers = Answers()
-    commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
-    Lifeline(commands.put, lambda: os._exit(0)).start()
-    request = commands.get()
+    request = only_command()
     with open(request["notes"], "w", encoding="utf-8") as notes, open_bundle(request["pack"]) as bundle:
 
         def write(note: dict[str, Any]) -> None:
