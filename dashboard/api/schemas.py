@@ -188,17 +188,27 @@ class CauseLink(Schema):
     cause: str
 
 
+class CauseHop(Schema):
+    ref: str
+    folded: list[str] = Field(description="Trivial hops between this one and the one before it.")
+
+
 class Why(Schema):
     step: int
     causes: list[Cause]
     links: list[CauseLink]
     left_out: int = Field(description="Further causes that were not followed.")
+    chains: list[list[CauseHop]] = Field(
+        description="From the step back to each place of the recording that it follows from, the shortest way first."
+    )
+    chains_left_out: int = Field(description="Further ways, to other places.")
 
 
 class Effects(Schema):
     step: int
     steps: list[Step]
-    left_out: int
+    links: list[CauseLink]
+    left_out: int = Field(description="Further effects that were not followed.")
 
 
 class Found(Schema):

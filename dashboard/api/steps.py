@@ -62,7 +62,7 @@ def read_why(
     request: HttpRequest,
     replay_id: str,
     step: QueryEx[int, P(ge=0, le=LAST_STEP)],
-    depth: QueryEx[int, P(ge=1, le=50)] = 6,
+    depth: QueryEx[int, P(ge=1, le=50)] = 12,
 ) -> dict[str, Any]:
     """What caused a step, and what caused that, back to the recording."""
     replay = _visible(request, replay_id)
@@ -72,12 +72,17 @@ def read_why(
 
 
 @router.get("/replays/{replay_id}/effects", response={200: Effects, **READ})
-def read_effects(request: HttpRequest, replay_id: str, step: QueryEx[int, P(ge=0, le=LAST_STEP)]) -> dict[str, Any]:
-    """The steps that a step caused."""
+def read_effects(
+    request: HttpRequest,
+    replay_id: str,
+    step: QueryEx[int, P(ge=0, le=LAST_STEP)],
+    depth: QueryEx[int, P(ge=1, le=50)] = 1,
+) -> dict[str, Any]:
+    """The steps that a step caused; with `depth`, what these caused too."""
     replay = _visible(request, replay_id)
     with steps.reading(replay) as written:
         steps.check_written(written, step)
-        return {"step": step, **effects.of(written, step)}
+        return {"step": step, **effects.of(written, step, depth=depth)}
 
 
 Searched = P(

@@ -8,16 +8,13 @@ from urllib.parse import urlencode
 
 from dashboard.queries import effects, why
 from dashboard.queries.recorded import DETERMINANT
+from dashboard.queries.why_path import Hop, distances, number_of
 from ingest.lake.step_reader import StepReader
 
-DEPTH = 7
+# Farther than any step lies from the recording.
+DEPTH = 12
 EFFECTS_SHOWN = 5
 ALL_EFFECTS_SHOWN = 60
-# The recovery's own walk from state to state says little of why a step happened: two and more of these are folded.
-TRIVIAL = ("transition", "request")
-STEPS_SHOWN = 5
-# The merge that chose the copy, and the answer that brought it.
-STEPS_BEHIND_A_DETERMINANT = 2
 LABELS = {"step": "step", "det": "determinant", "delta": "delta", "event": "event"}
 
 
@@ -63,70 +60,24 @@ def why_line(written: StepReader, job_id: str, step: int, *, everything: bool = 
     behind: dict[str, list[str]] = {}
     for link in found["links"]:
         behind.setdefault(link["effect"], []).append(link["cause"])
-    refs = _line(f"step:{step}", behind)
-    line = [_link(job_id, causes[ref], len(set(behind.get(ref, [])) - set(refs))) for ref in refs if ref in causes]
-    far = _distances(f"step:{step}", behind)
+    hops = found["chains"][0]
+    refs = [ref for hop in hops for ref in (*hop.folded, hop.ref)]
+    links = {
+        ref: _link(job_id, causes[ref], len(set(behind.get(ref, [])) - set(refs))) for ref in refs if ref in causes
+    }
+    far = distances(f"step:{step}", behind)
     apart = sorted(
-        (ref for ref in causes if ref not in refs), key=lambda ref: (far.get(ref, DEPTH), -_number(ref), ref)
+        (ref for ref in causes if ref not in refs), key=lambda ref: (far.get(ref, DEPTH), -number_of(ref), ref)
     )
     beside = [_link(job_id, causes[ref], 0) for ref in apart]
     following = effects.of(written, step, ALL_EFFECTS_SHOWN if everything else EFFECTS_SHOWN)
-    cause = next((link.step for link in line[1:] if link.step is not None), None)
-    shown = line if everything else _folded(line, {ref: one["kind"] for ref, one in causes.items()})
+    cause = next((link.step for link in [*links.values()][1:] if link.step is not None), None)
+    shown = [*links.values()] if everything else [_folded(hop, links) for hop in hops if hop.ref in links]
     return WhyLine(shown, beside, found["left_out"], following["steps"], following["left_out"], cause)
 
 
-def _folded(line: list[Link], kinds: dict[str, str]) -> list[Link]:
-    """Without the trivial hops, which the next link keeps. The ends of the line, and one alone, stay."""
-    shown: list[Link] = []
-    between: list[Link] = []
-    for place, link in enumerate(line):
-        if 0 < place < len(line) - 1 and kinds[link.ref] in TRIVIAL:
-            between.append(link)
-            continue
-        if len(between) == 1:
-            shown += between
-            between = []
-        shown.append(replace(link, folded=between))
-        between = []
-    return shown
-
-
-def _distances(start: str, behind: dict[str, list[str]]) -> dict[str, int]:
-    """How many hops back each cause lies, by the shortest way."""
-    far, edge = {start: 0}, [start]
-    while edge:
-        following = [cause for here in edge for cause in behind.get(here, [])]
-        far |= {cause: far[here] + 1 for here in edge for cause in behind.get(here, []) if cause not in far}
-        edge = [cause for cause in dict.fromkeys(following) if far[cause] == far[edge[0]] + 1]
-    return far
-
-
-def _line(start: str, behind: dict[str, list[str]]) -> list[str]:
-    """From a step back along its latest cause; where a determinant was read, by way of who returned it.
-
-    A determinant, the delta that carried it and the merge that chose it are causes of one step, side by side; told
-    after one another they are its history.
-    """
-    line, carried, here, steps_left = [start], "", start, STEPS_SHOWN
-    while steps_left:
-        ahead = [ref for ref in behind.get(here, []) if ref not in line]
-        of_kind = {kind: [ref for ref in ahead if ref.startswith(f"{kind}:")] for kind in LABELS}
-        if of_kind["det"] and not carried:
-            line.append(of_kind["det"][0])
-            carried, steps_left = next(iter(of_kind["delta"]), ""), STEPS_BEHIND_A_DETERMINANT + 1
-        if not of_kind["step"]:
-            line += [] if carried else (of_kind["delta"] + of_kind["event"])[:1]
-            break
-        here = max(of_kind["step"], key=_number)
-        steps_left -= 1
-        line += [here] if steps_left else []
-    return [*line, carried] if carried else line
-
-
-def _number(ref: str) -> int:
-    number = ref.partition(":")[2]
-    return int(number) if number.isdigit() else -1
+def _folded(hop: Hop, links: dict[str, Link]) -> Link:
+    return replace(links[hop.ref], folded=[links[ref] for ref in hop.folded if ref in links])
 
 
 def _link(job_id: str, cause: dict[str, Any], branches: int) -> Link:

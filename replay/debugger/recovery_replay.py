@@ -112,10 +112,10 @@ class RecoveryReplay:
         if self.walk.given_up:
             return "free", (
                 f"The recovery of {scene.task} escalated and everything was rolled back, as {self.walk.escalated}: "
-                f"no determinants were replayed, and the execution after it is a new one.{after}"
+                f"no determinants were replayed, and the execution after it is a new one{after}."
             )
         if rolled_back:
-            return "free", f"{self._rollback_words(scene.attempt + 1)}{after}"
+            return "free", f"{self._rollback_words(scene.attempt + 1)}{after}."
         if (scene.task, scene.attempt) not in self.story.of_attempt:
             raise Missing(
                 f"The recording tells nothing of a recovery of {scene.task} after failure {scene.failure}: there are "
@@ -132,7 +132,7 @@ class RecoveryReplay:
         self._check_touched()
         attempt = self.scene.attempt
         after = yield from self._after_rollback(attempt)
-        return "free", f"{self._rollback_words(attempt)}{after}"
+        return "free", f"{self._rollback_words(attempt)}{after}."
 
     def _after_rollback(self, attempt: int) -> Turns[str]:
         """The execution that took the recovery's place, which no recovery manager has a part in."""
@@ -151,11 +151,11 @@ class RecoveryReplay:
             return (
                 f"Everything was rolled back to {what}, as the protocol {protocol.name} has it: no determinants were "
                 f"logged, nobody is left who depends on what {task} had chosen, and attempt {attempt} is a new "
-                f"execution."
+                f"execution"
             )
         return (
             f"Everything was rolled back to {what} before {task} could recover by itself: no determinants were "
-            f"replayed, and attempt {attempt} is a new execution."
+            f"replayed, and attempt {attempt} is a new execution"
         )
 
     def _go_on_freely(self, *, tells: bool) -> Turns[str]:
@@ -164,7 +164,7 @@ class RecoveryReplay:
             yield from self._follow({}, tells=tells)
         except Missing as missing:
             self.detail["not_followed"] = missing.sentence
-            return f" It can't be followed: {missing.sentence}"
+            return f"; it can't be followed: {missing.sentence.rstrip('.')}"
         said, numbers = self.following.words() if self.following is not None else ("", {})
         self.detail |= numbers
         return said
@@ -188,8 +188,8 @@ class RecoveryReplay:
             )
         said = yield from self._go_on_freely(tells=True)
         self._verify_attempts()
-        free = f"No determinants of {task} were returned{self._why_free()} Attempt {attempt} is a new execution."
-        return "free", f"{free}{said}"
+        free = f"No determinants of {task} were returned{self._why_free()}; attempt {attempt} is a new execution"
+        return "free", f"{free}{said}."
 
     def _why_free(self) -> str:
         """What follows for others is not always the same."""
@@ -197,20 +197,20 @@ class RecoveryReplay:
         if self.story.recovers_without_determinants(self.scene.task, self.scene.attempt):
             return (
                 ", as choices above it were lost and its inputs are not what its log tells of: tasks below it take "
-                "records again, and nothing binds it to choose the same."
+                "records again, and nothing binds it to choose the same"
             )
         if not protocol.logs:
             return (
                 f", as {no_logs(protocol)}: tasks below it may depend on what it had chosen, and nothing binds it to "
-                f"choose the same again."
+                f"choose the same again"
             )
         if protocol.in_storage:
-            return ": the stable storage had none of them yet, and nobody who depended on more was left as he was."
+            return ": the stable storage had none of them yet, and nobody who depended on more was left as he was"
         if self.walk.manager.setting.world is not None:
-            return ": the outside world was left none, so that what it has of this epoch follows from the inputs alone."
+            return ": the outside world was left none, so that what it has of this epoch follows from the inputs alone"
         if not self.source.graph.task(self.scene.task).outputs:
             return f", as nobody is below it to hold them: {writes_since_checkpoint(protocol.sink)}"
-        return ": nobody depends on what it had chosen."
+        return ": nobody depends on what it had chosen"
 
     # --- the replay ---
 
@@ -223,6 +223,7 @@ class RecoveryReplay:
             bringers = Bringers.of(self.walk.answers.holders_of(scene.task), logs, self.walk.started_us)
         except DivergenceFound as found:
             raise first_contradiction(source, self.story, source.graph.order) or found from None
+        bringers.answers = self.walk.brought
         try:
             yield from self._follow(returned, bringers)
         except Missing:
@@ -406,11 +407,12 @@ class RecoveryReplay:
         size = sum(len(copy.data) for copy in logs)
         self.detail |= {"log_bytes": size, "buffers": comparison.compared, "snapshots": comparison.snapshots}
         self.detail["holders"] = sorted({copy.holder for copy in logs})
-        log = f"{bytes_of(size)} of log appended again as they were returned"
-        rebuilt = f"{counted(comparison.compared, 'buffer')} rebuilt as they were before"
+        log = f"{bytes_of(size)} of log appended again as {'it was' if size == 1 else 'they were'} returned"
+        as_before = "as it was before" if comparison.compared == 1 else "as they were before"
+        rebuilt = f"{counted(comparison.compared, 'buffer')} rebuilt {as_before}"
         if not comparison.compared:
             rebuilt = "no buffer to rebuild, as none was named by what was returned"
-        return "identical", f"The replay of {self.scene.task} is identical: {log}, {rebuilt}.{self._and_then(size)}"
+        return "identical", f"The replay of {self.scene.task} is identical: {log}, {rebuilt}{self._and_then(size)}."
 
     def _and_then(self, size: int) -> str:
         """What there is to say of the attempt beyond what was returned to it, and of one that never came so far."""
@@ -420,8 +422,8 @@ class RecoveryReplay:
         if life is not None and short and not self.story.began_to_replay(scene.task, scene.attempt):
             self.detail["ended_before_replaying"] = life.ended_by
             return (
-                f" Attempt {scene.attempt} itself never came to it: a {life.ended_by} ended it before it began to "
-                f"replay. This is what its recovery would have been."
+                f"; attempt {scene.attempt} itself never came to it, as a {life.ended_by} ended it before it began to "
+                f"replay: this is what its recovery would have been"
             )
         if following is None:
             return ""

@@ -84,6 +84,20 @@ class Answers:
         """The channels behind which a survivor past the sharing depth may depend on what was lost."""
         return tuple(sorted(channel for channel, answer in self.by_channel if answer.result == "beyond-depth"))
 
+    def copies_of(self, log: LogId, epoch: int) -> tuple[tuple[ChannelId, Copy], ...]:
+        """What each channel's answer holds of one epoch of a log, where it holds any."""
+        every = ((channel, copy) for channel, answer in self.by_channel for copy in answer.logs)
+        return tuple((channel, copy) for channel, copy in every if (copy.log, copy.epoch) == (log, epoch))
+
+    def channel_of(self, winner: Copy) -> ChannelId | None:
+        """The channel on which this copy came, or one as long of somebody else."""
+        found = [
+            (copy.holder != winner.holder, channel)
+            for channel, copy in self.copies_of(winner.log, winner.epoch)
+            if len(copy.data) == len(winner.data)
+        ]
+        return min(found)[1] if found else None
+
     def merged(self) -> Logs:
         """The longest copy of each log."""
         return merged(answer.logs for _, answer in self.by_channel)

@@ -82,6 +82,11 @@ class Comparison:
         self.snapshots = 0
         self.beyond = Beyond()
 
+    @property
+    def sink(self) -> str:
+        """How the job's sinks write."""
+        return self.source.manifest.protocol.sink
+
     # --- inputs ---
 
     def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None:
@@ -124,11 +129,11 @@ class Comparison:
         )
 
     def first_execution_took(self, taken: Taken) -> str:
-        """Whether the attempt before had taken the same buffer, in words."""
+        """Whether the attempt before had taken the same buffer, as the end of a sentence."""
         if self.beyond.begun:
             return ""
         if not self.against:
-            return "As in the first execution."
+            return ", as in the first execution"
         if self._first_takes is None:
             before = self.against[0]
             self._first_takes = {
@@ -138,8 +143,8 @@ class Comparison:
                 if receipt.taken
             }
         if (taken.i, taken.receipt.seq) in self._first_takes:
-            return "The first execution took the same."
-        return "The first execution had not come so far."
+            return ", as the first execution took it"
+        return ", to which the first execution had not come"
 
     # --- outputs ---
 

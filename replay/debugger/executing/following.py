@@ -264,12 +264,12 @@ class Following:
         return self.execution.plan.recovered is not None
 
     def words(self) -> tuple[str, dict[str, Any]]:
-        """A sentence about what lies beyond what was returned, if it was to be followed, and its numbers."""
+        """The end of a sentence, about what lies beyond what was returned if it was to be followed; and its numbers."""
         if self.until == "running":
             return "", {}
         task, attempt, beyond = self.scene.task, self.scene.attempt, self.comparison.beyond
         if not self.goes_beyond:
-            return f" What {task} did from there on can't be followed: {self.lacks}.", {"not_followed": self.lacks}
+            return f"; what {task} did from there on can't be followed: {self.lacks}", {"not_followed": self.lacks}
         recovered = sum(len(data) for by_epoch in self.returned.values() for data in by_epoch.values())
         size = sum(self.execution.log.lengths.values()) - recovered
         numbers = {"log_bytes": size, "buffers": beyond.buffers, "snapshots": beyond.snapshots}
@@ -279,10 +279,10 @@ class Following:
         else:
             end = "to its end"
         made = f"{bytes_of(size)} of log and {counted(beyond.buffers, 'buffer')}"
-        begun = f"From there on attempt {attempt} is a new execution," if self.returned else "It is"
-        said = f" {begun} followed along its own log {end}: {made}"
+        begun = f"from there on attempt {attempt} is a new execution," if self.returned else "it is"
+        said = f"; {begun} followed along its own log {end}: {made}"
         if beyond.uncompared:
             numbers["uncompared"] = beyond.uncompared
             lacking = counted(beyond.uncompared, "buffer")
-            return f"{said}; the recording lacks {lacking} of it to compare with.", {"beyond": numbers}
-        return f"{said}, as recorded.", {"beyond": numbers}
+            return f"{said}, of which the recording lacks {lacking} to compare with", {"beyond": numbers}
+        return f"{said}, as recorded", {"beyond": numbers}

@@ -140,10 +140,11 @@ class Answers:
 
 @dataclass(slots=True)
 class Bringers:
-    """Which delta brought which byte of a returned log to the holder that returned it."""
+    """Which delta brought which byte of a returned log to the holder that returned it, and the step of its answer."""
 
     ends: dict[tuple[Thread, int], list[int]] = field(default_factory=dict)
     growths: dict[tuple[Thread, int], list[Growth]] = field(default_factory=dict)
+    answers: dict[tuple[Thread, int], int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, found: Holders, logs: Logs, t_us: int) -> Bringers:
@@ -180,11 +181,12 @@ class Bringers:
         return self.growths[thread, epoch][at] if at < len(ends) else None
 
     def cause(self, task: TaskId, thread: Thread, epoch: int, offset: int) -> tuple[str, ...]:
-        """That delta, as a cause."""
+        """That delta and that answer, as causes."""
         if not self.ends:
             return ()
-        growth = self.of_byte(thread, epoch, offset)
-        return () if growth is None else (f"delta:{growth.channel}#{growth.seq}/{task}/{thread}",)
+        growth, answer = self.of_byte(thread, epoch, offset), self.answers.get((thread, epoch))
+        told = () if answer is None else (f"step:{answer}",)
+        return told if growth is None else (f"delta:{growth.channel}#{growth.seq}/{task}/{thread}", *told)
 
 
 def _shortened(grown: list[Growth], upto: int) -> list[Growth]:

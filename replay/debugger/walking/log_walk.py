@@ -25,8 +25,8 @@ def walk_log(logs: Logs, shape: Task, lineage: Lineage, steps: StepWriter, bring
                     upstream = f" ({shape.inputs[determinant.channel].partition('>')[0]})"
                 step = steps.write(
                     "fire-async" if is_async(determinant) else "take-determinant",
-                    f"The log says that {said(determinant)}{upstream}: determinant {number:,} of epoch {epoch}. It is "
-                    f"read, not executed.",
+                    f"The log says that {said(determinant)}{upstream}: determinant {number:,} of epoch {epoch}, "
+                    f"which is read and not executed.",
                     actor=thread,
                     causes=(
                         lineage.cause(thread, epoch, number, offset),

@@ -17,7 +17,7 @@ from replay.debugger.walking.walk_words import effect_words, event_words, merge_
 from replay.debugger.writing.steps import StepWriter
 from replay.debugger.writing.words import listed
 from replay.errors import CorruptRecording, UnexpectedEvent
-from replay.model import ChannelId, Graph, TaskId
+from replay.model import ChannelId, Graph, TaskId, Thread
 from replay.recovery import (
     AnswerDeterminants,
     ChannelLost,
@@ -39,9 +39,11 @@ from replay.recovery import (
     StartReplaying,
     State,
     StateRestored,
+    WaitingDeterminants,
 )
 from replay.recovery import Event as ManagerEvent
 from replay.recovery.answers import RESULTS
+from replay.recovery.answers import Answers as Given
 from replay.recovery.effects import Effect
 
 _RECORDED_EFFECTS = ("replay-requested", "determinants-requested", "determinants-returned", "escalated")
@@ -52,7 +54,7 @@ class Walk:
     """The state machine's part of a replay. `on_effect` is told what the runtime would have to do.
 
     By failed task and channel, the steps at which it `asked` for determinants and was `answered`; by channel those at
-    which buffers were `requested` on an input and `wanted` on an output.
+    which buffers were `requested` on an input and `wanted` on an output; by log and epoch the answer that `brought` it.
     """
 
     story: Story
@@ -71,7 +73,7 @@ class Walk:
     asked: dict[tuple[str, ChannelId], int] = field(default_factory=dict)
     requested: dict[ChannelId, int] = field(default_factory=dict)
     wanted: dict[ChannelId, int] = field(default_factory=dict)
-    received: dict[ChannelId, Event] = field(default_factory=dict)
+    brought: dict[tuple[Thread, int], int] = field(default_factory=dict)
     _events: deque[Event] = field(default_factory=deque)
     _observed: deque[tuple[str, str]] = field(default_factory=deque)
     _expected: deque[tuple[str, dict[str, Any], int]] = field(default_factory=deque)
@@ -175,6 +177,8 @@ class Walk:
             return
         except CorruptRecording as fault:
             raise disagreeing(fault) from None
+        if isinstance(event, ChannelLost | ChannelReconnected) and event.side == "output":  # what it had said is void
+            self.answered = {of: step for of, step in self.answered.items() if of[1] != event.channel}
         for effect in effects:
             self._perform(effect)
 
@@ -234,7 +238,6 @@ class Walk:
             case "determinants-request-received":
                 return DeterminantsRequested(channel, TaskId(event["of"]), int(event["epoch"]))
             case "determinants-received":
-                self.received[channel] = event
                 logs = self.answers.returned(event)
                 result = event["result"]
                 if result not in RESULTS:
@@ -334,7 +337,7 @@ class Walk:
                 self._observed.append((before.name, after.name))
         causes = self._causes or self.steps.caused_by("transition")
         if isinstance(after, Replaying):
-            causes += self._write_merge(after.logs)
+            causes += self._write_merge(before, after.logs)
         self.steps.state = after.name
         self.steps.t_us = max(self.steps.t_us, self._entered_us(before.name, after.name))
         text = transition_words(before.name, after.name, self.scene)
@@ -348,9 +351,10 @@ class Walk:
         return int(following["t_us"])
 
     def _write_event(self, event: Event, told: ManagerEvent) -> None:
-        kind, text, actor = event_words(event, told, self.scene)
-        causes = list(self._causes)
         channel = getattr(told, "channel", None)
+        waits = channel in self.manager.state.context.rebuilding
+        kind, text, actor = event_words(event, told, self.scene, waits=waits)
+        causes = list(self._causes)
         asked = self.asked.get((str(event.get("of")), ChannelId(str(channel)))) if kind == "answer" else None
         if asked is not None:
             causes.append(f"step:{asked}")
@@ -362,15 +366,20 @@ class Walk:
         elif isinstance(told, ReplayRequested):
             self.wanted[told.channel] = step
 
-    def _write_merge(self, logs: Logs) -> tuple[str, ...]:
+    def _write_merge(self, before: State, logs: Logs) -> tuple[str, ...]:
         """The step, as a cause of what follows from the answers together; none where nobody was asked."""
-        answers = self._answers_of(self.scene.task)
+        given = before.answers if isinstance(before, WaitingDeterminants) else Given()
+        told = {one: step for (of, one), step in self.answered.items() if of == self.scene.task}
+        answers = sorted(told[channel] for channel in given.channels if channel in told)
         if not answers:
             return ()
+        for copy in logs:
+            if (channel := given.channel_of(copy)) in told:
+                self.brought[copy.log.thread, copy.epoch] = told[channel]
         step = self.steps.write(
             "merge",
-            merge_words(logs, list(self.received.values()), self.scene),
-            causes=answers,
+            merge_words(logs, given, self.scene),
+            causes=[f"step:{one}" for one in answers],
             size=sum(len(copy.data) for copy in logs),
         )
         return (f"step:{step}",)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from replay.debugger.recorded.scene import Scene
 from replay.debugger.recorded.story import Event, extents_of
 from replay.debugger.writing.words import bytes_of, counted, listed, named, outside
-from replay.model import WORLD
+from replay.model import WORLD, Thread
 from replay.recovery import (
     AnswerDeterminants,
     ChannelLost,
@@ -22,10 +24,12 @@ from replay.recovery import (
     StateRestored,
 )
 from replay.recovery import Event as ManagerEvent
+from replay.recovery.answers import Answers
 from replay.recovery.effects import Effect
 
+_NAMED = 8
 _RESULTS = {
-    "held": "it survived",
+    "held": "a copy survived",
     "failed-too": "whoever could have held it failed too",
     "beyond-depth": "a survivor lies beyond the sharing depth",
 }
@@ -47,8 +51,8 @@ def transition_words(before: str, after: str, scene: Scene) -> str:
             return f"{task} goes from {before} to {after}."
 
 
-def event_words(event: Event, told: ManagerEvent, scene: Scene) -> tuple[str, str, str]:
-    """(kind, sentence, actor) of a recorded event that the manager is told."""
+def event_words(event: Event, told: ManagerEvent, scene: Scene, *, waits: bool) -> tuple[str, str, str]:
+    """(kind, sentence, actor) of a recorded event that the manager is told; `waits`: its channel is still rebuilt."""
     match told:
         case RestoreStarted(checkpoint):
             what = "its initial state" if checkpoint == 0 else f"the state of checkpoint {checkpoint}"
@@ -68,33 +72,33 @@ def event_words(event: Event, told: ManagerEvent, scene: Scene) -> tuple[str, st
                 "main",
             )
         case DeterminantsReturned(channel, of, result):
-            said = f"answers{_on(channel)} for the logs of {of}: {_extent_words(event)} ({_RESULTS[result]})."
+            said = f"answers{_on(channel)} for the logs of {of}: {_told(extents_of(event), result)}."
             return "answer", f"{_sentence_with(_holder(channel, scene))} {said}", "main"
         case ReplayRequested(channel, epoch, skip):
             asker = channel.partition(">")[2]
-            without = f", without the first {counted(skip, 'buffer')}, which it has" if skip else ""
-            return (
-                "request",
-                f"{asker} asks for the buffers of {channel} from epoch {epoch} on{without}; "
-                f"it has to wait until they are rebuilt.",
-                "main",
-            )
+            without = f", without {_the_first(skip)}, which it has" if skip else ""
+            wait = "; it has to wait until they are rebuilt" if waits else ""
+            return "request", f"{asker} asks for the buffers of {channel} from epoch {epoch} on{without}{wait}.", "main"
         case _:
             return "transition", f"{scene.task} is told {type(told).__name__}.", "main"
+
+
+def _the_first(buffers: int) -> str:
+    return "the first buffer" if buffers == 1 else f"the first {counted(buffers, 'buffer')}"
 
 
 def effect_words(effect: Effect, scene: Scene) -> str:
     """What the manager asks the runtime to do."""
     match effect:
         case RequestReplay(channel, epoch, skip):
-            without = f", without the first {counted(skip, 'buffer')}" if skip else ""
+            without = f", without {_the_first(skip)}" if skip else ""
             return f"Asks {channel.partition('>')[0]} for the buffers of {channel} from epoch {epoch} on{without}."
         case RequestDeterminants(channel, of, epoch):
             holder = _holder(channel, scene)
             return f"Asks {holder}{_on(channel)} for what it holds of the logs of {of}, from epoch {epoch} on."
         case AnswerDeterminants(channel, of, result, logs):
-            size = sum(len(copy.data) for copy in logs)
-            return f"Answers {channel.partition('>')[0]} for the logs of {of}: {bytes_of(size)} ({_RESULTS[result]})."
+            asker = channel.partition(">")[0]
+            return f"Answers {asker} on {channel} for the logs of {of}: {_told(logs.extents(), result)}."
         case Escalate(why):
             return f"Gives up recovering by itself: {why}."
         case DropPartialRecord(channel):
@@ -118,32 +122,35 @@ def _sentence_with(holder: str) -> str:
     return f"{holder[0].upper()}{holder[1:]}" if holder.startswith("the ") else holder
 
 
-def merge_words(logs: Logs, answers: list[Event], scene: Scene) -> str:
+def merge_words(logs: Logs, answers: Answers, scene: Scene) -> str:
     """Whose copy won, and by how much."""
     if not logs:
-        return f"{counted(len(answers), 'answer')}, and not one byte of the lost logs: a new execution is free."
+        came = len(answers.by_channel)
+        who = "The only answer" if came == 1 else f"None of the {came:,} answers"
+        return f"{who} holds {'not one' if came == 1 else 'a'} byte of the lost logs: a new execution is free."
     parts = []
     for copy in logs:
         if not copy.data:
             continue
-        lengths = [
-            upto
-            for event in answers
-            for _, thread, epoch, upto in extents_of(event)
-            if (thread, epoch) == (copy.log.thread, copy.epoch)
-        ]
-        less = [len(copy.data) - one for one in lengths if one < len(copy.data)]
-        behind = f"; another copy holds {bytes_of(min(less))} less" if less else ""
+        others = [len(one.data) for _, one in answers.copies_of(copy.log, copy.epoch)]
+        less = [len(copy.data) - one for one in others if one < len(copy.data)]
+        behind = f" (another copy holds {bytes_of(min(less))} less)" if less else ""
         holder = copy.holder if copy.holder != WORLD else outside(in_storage=scene.in_storage)
-        parts.append(f"{named(copy.log.thread)}, epoch {copy.epoch}: {bytes_of(len(copy.data))} from {holder}{behind}")
-    return f"The longest copy of each log wins: {listed(parts)}."
+        which = f"{bytes_of(len(copy.data))} of {named(copy.log.thread)} of epoch {copy.epoch}"
+        parts.append(f"{holder}'s {which}{behind}")
+    return f"The longest copy of each log wins: {_few(parts)}."
 
 
-def _extent_words(event: Event) -> str:
-    parts = [
-        f"{bytes_of(upto)} of {named(thread)} of epoch {epoch}" for _, thread, epoch, upto in extents_of(event) if upto
-    ]
-    return listed(parts)
+def _told(extents: Iterable[tuple[str, Thread, int, int]], result: str) -> str:
+    """What an answer holds, and what that means."""
+    logs = [f"{bytes_of(upto)} of {named(thread)} of epoch {epoch}" for _, thread, epoch, upto in extents if upto]
+    why = "none had come to it" if result == "held" and not logs else _RESULTS[result]
+    return f"{_few(logs)} ({why})"
+
+
+def _few(parts: list[str]) -> str:
+    """Not more of them than a sentence can hold; how many more there are is said."""
+    return listed(parts if len(parts) <= _NAMED else [*parts[: _NAMED - 1], f"{len(parts) - _NAMED + 1} more logs"])
 
 
 def _size(event: Event) -> int:

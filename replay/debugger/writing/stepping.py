@@ -15,20 +15,28 @@ from replay.debugger.recorded.inputs import Taken
 from replay.debugger.recorded.lineage import Lineage
 from replay.debugger.recorded.logs import Built, Logs
 from replay.debugger.together.exchange import Exchange
+from replay.debugger.writing import flow_words
+from replay.debugger.writing.doing import Doing
+from replay.debugger.writing.filled import Filled
 from replay.debugger.writing.state_keys import flat
 from replay.debugger.writing.state_watch import StateWatch
 from replay.debugger.writing.steps import StepWriter
 from replay.debugger.writing.words import bytes_of, counted, said
 from replay.log.codec import encode
-from replay.log.determinants import BufferBuilt, Determinant, Order, TimerTrigger, is_async
+from replay.log.determinants import (
+    BufferBuilt,
+    Determinant,
+    Order,
+    Rng,
+    Serializable,
+    TimerTrigger,
+    Timestamp,
+    is_async,
+)
 from replay.model import MAIN, ChannelId, Record, Task, json_bytes, thread_of_output
 from replay.runtime.body.output import Cut
 from replay.runtime.body.timers import CLOCK_CALLBACK
-from replay.runtime.body.watermarks import IDLE, NO_WATERMARK
 from replay.runtime.operators import Operator, Timer
-from replay.runtime.operators.base import EVENT
-
-_SHOWN_KEY = 40
 
 
 @dataclass(slots=True)
@@ -62,7 +70,9 @@ class Stepping:
     _ordered_at: tuple[int, int] = (0, 0)
     _last_taken: Taken | None = None
     _element: int | None = None
-    _by: int | None = None
+    _doing: Doing = field(default_factory=Doing)
+    _filled: list[Filled] = field(default_factory=list)
+    _barriers: list[tuple[bytes, int]] = field(default_factory=list)
     _noted: bool = True
     _seeded: bool = False
     _sized: tuple[Determinant | None, int] = (None, 0)
@@ -86,11 +96,12 @@ class Stepping:
         self.execution = execution
         execution.body.observer = self
         execution.body.choices.observer = self
+        self._filled = [Filled() for _ in self.shape.outputs]
         if self.exchange is not None:
             self._left = dict(self.exchange.states.get(self.shape.id, {}))
         self._stand()
         self._watch = StateWatch(execution.body.operator)
-        self._by = self.steps.write("restore", restored, causes=causes)
+        self._doing.begins(self.steps.write("restore", restored, causes=causes))
         self._noted = False
         self._note_state()
         self._seeded = execution.source.graph.vertex_of(self.shape.id).services.get("random") == "seed"
@@ -139,28 +150,26 @@ class Stepping:
             return
         frame = taken.buffer.frame
         channel = self.shape.inputs[i]
-        upstream = channel.partition(">")[0]
-        what = "an event" if frame.is_event else bytes_of(len(frame.payload))
-        event = f" ({frame.payload.decode('utf-8', 'replace')})" if frame.is_event else ""
+        log = None
         order = None if taken.is_barrier else self._order_ahead(i)
         if order is None:
-            says = f"Takes the next buffer of channel {i} ({upstream}): buffer {seq}, {what}{event}."
             asked = (f"step:{self.requested[channel]}",) if channel in self.requested else ()
             causes = (*self.steps.caused_by("restore"), *asked)
         else:
             log = self._whose(MAIN, *self._ordered_at)
-            says = f"{log} says the next buffer came from channel {i} ({upstream}): buffer {seq}, {what}{event}."
             causes = (f"step:{order}",)
         if self.exchange is not None:
             causes += self.exchange.taken(channel, taken.receipt.sender_attempt, seq)
-        self.steps.write(
+        step = self.steps.write(
             "take-buffer",
-            f"{says} {self.comparison.first_execution_took(taken)}".rstrip(),
+            flow_words.take_words(log, i, channel, frame, self.comparison.first_execution_took(taken)),
             causes=causes,
             channel=channel,
             buffer=seq,
             size=len(frame.payload),
         )
+        if taken.is_barrier:
+            self._barriers.append((frame.payload, step))
 
     def _order_ahead(self, i: int) -> int | None:
         """The order determinant comes before the buffer that it names, though the body takes both at once."""
@@ -179,7 +188,7 @@ class Stepping:
         self._stand()
         self.steps.record_count = record_count
         taken = self._last_taken
-        key = _short(record.key)
+        key = flow_words.short(record.key)
         origin = "" if taken is None else f" of buffer {taken.buffer.frame.seq}"
         self._deliver(f"Processes record {record_count:,} of the epoch, key {key}{origin}.", taken)
 
@@ -188,9 +197,7 @@ class Stepping:
         self._stand()
         self.steps.record_count = record_count
         upstream = self.shape.inputs[i].partition(">")[0]
-        says = {IDLE: f"{upstream} is idle and holds nobody back", NO_WATERMARK: f"{upstream} is there again"}.get(
-            watermark_ms, f"event time has come to {watermark_ms} at {upstream}"
-        )
+        says = flow_words.watermark_words(upstream, watermark_ms)
         self._deliver(f"Processes a watermark as element {record_count:,} of the epoch: {says}.", self._last_taken)
 
     def _deliver(self, text: str, taken: Taken | None) -> None:
@@ -203,17 +210,13 @@ class Stepping:
                 buffer=None if taken is None else taken.buffer.frame.seq,
             )
         )
-        self._element = self._by
+        self._element = self._doing.given
 
     def running(self, timer: Timer) -> None:
         """A timer is about to be given to the operator."""
         self._note_state()
-        name = f" {timer.name!r}" if timer.name else ""
-        key = f" of key {_short(timer.key)}" if timer.key != "" else ""
-        time = "event time " if timer.time == EVENT else ""
         cause = () if self._element is None else (f"step:{self._element}",)
-        text = f"Runs the timer{name}{key}, set for {time}{timer.at_ms}."
-        self._begin(self.steps.write("deliver-record", text, causes=cause))
+        self._begin(self.steps.write("deliver-record", flow_words.timer_words(timer), causes=cause))
 
     def watermark_passed(self, watermark_ms: int) -> None:
         """The timers are done; what follows is the watermark's doing again."""
@@ -221,12 +224,8 @@ class Stepping:
         self._begin(self._element)
 
     def _begin(self, step: int | None) -> None:
-        self._by = step
+        self._doing.begins(step)
         self._noted = False
-
-    def _caused(self) -> tuple[str, ...]:
-        """By whatever the operator was given last."""
-        return () if self._by is None else (f"step:{self._by}",)
 
     def done(self) -> None:
         """An asynchronous determinant, or a watermark, and all that followed from it are done."""
@@ -238,7 +237,7 @@ class Stepping:
 
     def _note_state(self, *, always: bool = False) -> None:
         """What changed in the operator's state since it was given the last record, timer or watermark?"""
-        step = self._by
+        step = self._doing.given
         if self.execution is None or self._watch is None or step is None or (self._noted and not always):
             return
         self._noted = True
@@ -276,12 +275,19 @@ class Stepping:
             self._order_written = False
             return
         self._stand()
-        self._determinant(determinant, MAIN, epoch, offset)
+        read = isinstance(determinant, Timestamp | Rng | Serializable)
+        asked = self._doing.asks if read else ()
+        step = self._determinant(determinant, MAIN, epoch, offset, asked)
+        if read:
+            self._doing.read(step)
 
-    def _determinant(self, determinant: Determinant, thread: str, epoch: int, offset: int) -> int:
+    def _determinant(
+        self, determinant: Determinant, thread: str, epoch: int, offset: int, asked: tuple[str, ...] = ()
+    ) -> int:
         number = self._numbers.get((thread, epoch), 0)
         self._numbers[thread, epoch] = number + 1
         causes = self._causes_of(thread, epoch, number, offset)
+        causes += tuple([one for one in asked if one not in causes])
         upstream = ""
         if isinstance(determinant, Order) and determinant.channel < len(self.shape.inputs):
             upstream = f" ({self.shape.inputs[determinant.channel].partition('>')[0]})"
@@ -310,16 +316,26 @@ class Stepping:
             return
         size = self._size_of(determinant)
         end = self.execution.log.length(MAIN, epoch)
-        self.steps.write(
+        step = self.steps.write(
             "append",
             f"{self._appends(epoch, end - size)}: {determinant.kind} at offset "
             f"{end - size:,} of the main log, epoch {epoch}.",
-            causes=self.steps.caused_by("fire-async" if is_async(determinant) else "take-determinant"),
+            causes=self._causes_of_append(determinant),
             log=MAIN,
             log_offset=end - size,
             size=size,
         )
+        if self.free and isinstance(determinant, Timestamp | Rng | Serializable):
+            self._doing.read(step)
         self.on_append()
+
+    def _causes_of_append(self, determinant: Determinant) -> tuple[str, ...]:
+        """What it was read from; what is chosen anew follows from what the task was about."""
+        if not self.free:
+            return self.steps.caused_by("fire-async" if is_async(determinant) else "take-determinant")
+        if isinstance(determinant, Order):
+            return self.steps.caused_by("take-buffer")
+        return self._doing.asks or self.steps.caused_by("restore")
 
     def _size_of(self, determinant: Determinant) -> int:
         """One that was taken is appended next."""
@@ -342,26 +358,27 @@ class Stepping:
     def writing(self, k: int, record: Record, data: bytes) -> None:
         """A record is about to be written to an output."""
         channel = self.shape.outputs[k].channel
-        self.steps.write(
+        step = self.steps.write(
             "write-record",
-            f"Writes a record with key {_short(record.key)} to output {k} ({channel[channel.index('>') + 1 :]}): "
-            f"{bytes_of(len(data))}.",
-            causes=self._caused(),
+            flow_words.written_words(record.key, k, channel, len(data)),
+            causes=self._doing.writes,
             channel=channel,
             size=len(data),
         )
+        self._filled[k].wrote(step, len(data))
 
     def forwarding(self, k: int, event: Mapping[str, Any]) -> None:
         """A watermark is about to be written to an output."""
         channel = self.shape.outputs[k].channel
         data = json_bytes(event)
-        self.steps.write(
+        step = self.steps.write(
             "write-record",
             f"Writes a watermark to output {k} ({channel.partition('>')[2]}): {data.decode()}.",
-            causes=self._caused(),
+            causes=self._doing.writes,
             channel=channel,
             size=len(data),
         )
+        self._filled[k].wrote(step, len(data))
 
     def wrote(self, record: Record) -> None:
         """A sink gave a record to the outside."""
@@ -370,12 +387,8 @@ class Stepping:
             held_back = self.comparison.wrote(record)
         except DivergenceFound as found:
             self.differs(found)
-        given = "has it already: it is held back" if held_back else "is given it"
-        self.steps.write(
-            "write-record",
-            f"Writes a record with key {_short(record.key)}; the outside world {given}.",
-            causes=self._caused(),
-        )
+        text = flow_words.given_words(record.key, self.comparison.sink, held_back=held_back)
+        self.steps.write("write-record", text, causes=self._doing.writes)
 
     def cut(self, k: int, cut: Cut, named: Built | None) -> None:
         """A buffer was cut at exactly the size that the output's log names."""
@@ -384,12 +397,15 @@ class Stepping:
             self.steps.t_us = max(self.steps.t_us, self.comparison.own_cut_us(k, cut.seq) or 0)
         thread = thread_of_output(k)
         channel = self.shape.outputs[k].channel
+        left = 0 if self.execution is None else self.execution.body.writers[k].queued_bytes
+        causes = [f"step:{step}" for step in self._filled[k].cut(len(cut.payload), left=left)]
         beyond = named is not None and self._is_beyond(thread, named.epoch, named.offset)
         if named is not None:
             whose = f"The new attempt's own log of {thread}" if beyond else f"The log of {thread}"
             taken = self.steps.write(
                 "take-determinant",
-                f"{whose} says that buffer {cut.seq} of {channel} has {bytes_of(named.buffer_bytes)}.",
+                f"{whose} says that buffer {cut.seq} of {channel} has {bytes_of(named.buffer_bytes)}: determinant "
+                f"{named.seq:,} of epoch {named.epoch}.",
                 actor=thread,
                 causes=self._causes_of(thread, named.epoch, named.seq, named.offset),
                 log=thread,
@@ -399,13 +415,12 @@ class Stepping:
                 size=5,
             )
             self.steps.took(taken, BufferBuilt(named.buffer_bytes))
-        what = "an event" if cut.is_event else "records"
-        like = "in a new execution" if beyond or self.free else "as in the first execution"
+            causes.append(f"step:{taken}")
         self.steps.write(
             "cut-buffer",
-            f"Cuts buffer {cut.seq} of {channel}: {bytes_of(len(cut.payload))} of {what}, {like}.",
+            flow_words.cut_words(channel, cut, anew=beyond or self.free),
             actor=thread,
-            causes=self.steps.caused_by("take-determinant", "write-record"),
+            causes=causes or self.steps.caused_by("restore"),
             log=thread,
             log_offset=None if named is None else named.offset,
             channel=channel,
@@ -426,23 +441,11 @@ class Stepping:
 
     def _write_held_back(self, k: int, cut: Cut, beyond: bool, matches: bool | None, received: bool | None) -> None:
         channel = self.shape.outputs[k].channel
-        receiver = channel.partition(">")[2]
-        equal = {
-            True: f"It equals the one {'recorded' if beyond else 'before'}, byte for byte.",
-            False: "It differs from the one that the recording holds.",
-            None: "There is none before to compare it with.",
-        }[matches]
-        had = {
-            True: f"{receiver} has received it before. ",
-            False: f"{receiver} never received it. ",
-            None: "",
-        }[received]
         held = self.holds_back and not beyond
         kind = "hold-back" if held else "send-buffer"
-        done = "is in the in-flight log and not sent" if held else "was cut here and sent"
         step = self.steps.write(
             kind,
-            f"Buffer {cut.seq} of {channel} {done}. {had}{equal}",
+            flow_words.fate_words(channel, cut, held=held, beyond=beyond, matches=matches, received=received),
             actor=thread_of_output(k),
             causes=self.steps.caused_by("cut-buffer"),
             channel=channel,
@@ -468,11 +471,20 @@ class Stepping:
         """The main thread took a snapshot."""
         self._note_state(always=self._watch is not None and self._watch.behind)
         keys = len(flat(state.get("operator", {})))
-        self.steps.write(
+        barrier = json_bytes({"barrier": checkpoint})
+        causes = [f"step:{step}" for payload, step in self._barriers if payload == barrier]
+        self._barriers.clear()
+        step = self.steps.write(
             "snapshot",
             f"Takes the snapshot of checkpoint {checkpoint}: {counted(keys, 'key')} of operator state.",
-            causes=self.steps.caused_by("take-buffer", "fire-async")[-1:],
+            causes=causes or self._because_triggered(),
         )
+        for filled in self._filled:  # the barrier went ahead of it
+            filled.wrote(step, len(barrier))
+
+    def _because_triggered(self) -> tuple[str, ...]:
+        kind = "take-buffer" if self.shape.inputs else "append" if self.free else "fire-async"
+        return self.steps.caused_by(kind) or self.steps.caused_by("restore")
 
     def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
         """A snapshot is complete."""
@@ -481,8 +493,3 @@ class Stepping:
         except DivergenceFound as found:
             self.differs(found)
         self.on_snapshot(checkpoint)
-
-
-def _short(value: Any) -> str:
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= _SHOWN_KEY else f"{text[:_SHOWN_KEY]}…"

@@ -41,12 +41,10 @@ def no_logs(protocol: Protocol) -> str:
 def writes_since_checkpoint(sink: str) -> str:
     """What becomes of what a sink had written, when it begins again from its checkpoint with nothing to bind it."""
     if sink == "transactional":
-        return "what it had written since the checkpoint it restored was never committed, and counts for nothing."
+        return "what it had written since the checkpoint it restored was never committed, and counts for nothing"
     if sink == "idempotent":
-        return (
-            "what it had gathered since the checkpoint it restored was only in a log of its own, and is written anew."
-        )
-    return "what it had given to the outside world since the checkpoint it may give again, and otherwise."
+        return "what it had gathered since the checkpoint it restored was only in a log of its own, and is written anew"
+    return "what it had given to the outside world since the checkpoint it may give again, and otherwise"
 
 
 def outside(*, in_storage: bool) -> str:

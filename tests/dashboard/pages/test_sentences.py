@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from dashboard.describing import described_row
-from dashboard.queries import why_line
+from dashboard.queries import why_path
 from dashboard.queries.answers import Answer, own_log_bytes
 from dashboard.queries.failures import Failure, _ended
 from dashboard.queries.kinds import DETERMINANTS, STEPS
@@ -241,9 +241,30 @@ def test_why_goes_back_by_the_determinant_its_merge_its_answer_and_its_delta() -
         "step:14": ["event:84", "step:10"],
         "step:10": ["step:7"],
     }
-    assert why_line._line("step:900", behind) == [
-        "step:900", "step:899", "det:a.0/0/main/2#219", "step:15", "step:14", "delta:a.0>b.0#167/a.0/main",
-    ]  # fmt: skip
+    kinds = {"step:15": "merge", "step:14": "answer", "step:13": "answer"}
+    line = ["step:900", "step:899", "det:a.0/0/main/2#219", "step:15", "step:14", "event:84"]
+    assert why_path.ways("step:900", behind, kinds)[0] == [*line, "delta:a.0>b.0#167/a.0/main"]
+    behind["step:899"].append("step:13")  # where it is known whose answer it was
+    behind["step:13"] = ["event:80"]
+    line[-2:] = ["step:13", "event:80"]
+    assert why_path.ways("step:900", behind, kinds)[0] == [*line, "delta:a.0>b.0#167/a.0/main"]
+
+
+def test_the_shortest_way_to_each_place_comes_first() -> None:
+    behind = {
+        "step:9": ["step:8", "step:3"],
+        "step:8": ["step:7"],
+        "step:7": ["det:a.0/0/main/2#219"],
+        "step:3": ["event:5", "step:2"],
+        "step:2": ["event:5", "event:4", "step:1"],
+        "step:1": ["delta:a>b#1/a/main"],
+    }
+    assert why_path.ways("step:9", behind, {}) == [
+        ["step:9", "step:3", "event:5"],
+        ["step:9", "step:8", "step:7", "det:a.0/0/main/2#219"],
+        ["step:9", "step:3", "step:2", "event:4"],
+        ["step:9", "step:3", "step:2", "step:1", "delta:a>b#1/a/main"],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -256,22 +277,21 @@ def test_why_goes_back_by_the_determinant_its_merge_its_answer_and_its_delta() -
     ],
 )
 def test_why_ends_where_nothing_is_known_and_never_turns_in_a_circle(behind: dict, line: list[str]) -> None:
-    assert why_line._line("step:3", behind) == line
+    assert why_path.ways("step:3", behind, {}) == [line]
 
 
 def test_trivial_hops_are_folded_but_never_an_end_and_never_one_alone() -> None:
     kinds = dict(
         zip("abcdefg", ["answer", "request", "transition", "merge", "request", "answer", "transition"], strict=True)
     )
-    links = [why_line.Link(ref, ref, ref, "", n, 0) for n, ref in enumerate(kinds)]
-    shown = why_line._folded(links, kinds)
-    assert [(one.ref, [hop.ref for hop in one.folded]) for one in shown] == [
+    shown = why_path.folded(list(kinds), kinds)
+    assert [(one.ref, one.folded) for one in shown] == [
         ("a", []), ("d", ["b", "c"]), ("e", []), ("f", []), ("g", []),
     ]  # fmt: skip
-    assert [one.ref for one in why_line._folded(links[:1], kinds)] == ["a"]
-    assert why_line._folded([], kinds) == []
+    assert [one.ref for one in why_path.folded(["a"], kinds)] == ["a"]
+    assert why_path.folded([], kinds) == []
 
 
 def test_causes_lie_as_far_as_the_shortest_way_to_them() -> None:
     behind = {"a": ["b", "c"], "b": ["d"], "c": ["b", "e"], "d": ["a"], "e": ["d"]}
-    assert why_line._distances("a", behind) == {"a": 0, "b": 1, "c": 1, "d": 2, "e": 2}
+    assert why_path.distances("a", behind) == {"a": 0, "b": 1, "c": 1, "d": 2, "e": 2}

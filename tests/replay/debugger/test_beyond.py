@@ -35,7 +35,7 @@ def test_up_to_the_next_snapshot_every_choice_is_said_to_be_the_attempts_own() -
     beyond = detail["beyond"]
     assert isinstance(beyond, dict) and beyond["log_bytes"] > 0 and beyond["snapshots"] == 1
     assert f"up to its snapshot of checkpoint {beyond['stopped_at_checkpoint']}" in sentence
-    assert "From there on attempt 1 is a new execution" in sentence
+    assert "from there on attempt 1 is a new execution" in sentence
     running = next(row.step for row in kept.rows if row.kind == "transition" and row.state == "Running")
     own = [row for row in kept.rows if "new attempt's own log" in row.text]
     assert own and all(row.step > running and row.state == "Running" for row in own if row.actor == "main")
@@ -87,7 +87,7 @@ def test_after_a_rollback_the_new_execution_is_followed_too() -> None:
 def test_where_nothing_is_logged_that_is_why_nothing_can_be_followed(protocol: str) -> None:
     outcome = replay(bundle_of(one_failure(protocol=protocol)), failure=0, sink=(kept := Kept()))
     assert outcome.verdict == "free"
-    assert f"can't be followed: the protocol {protocol} logs nothing." in outcome.sentence
+    assert f"can't be followed: the protocol {protocol} logs nothing" in outcome.sentence
     assert kept.rows[-1].state == "Running" and kept.rows[-1].t_us >= 115_000
 
 

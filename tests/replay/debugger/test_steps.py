@@ -124,8 +124,8 @@ def test_steps_of_a_record_add_up(recovered: Kept) -> None:
     mains = sum(row.kind in ("take-determinant", "fire-async") and row.actor == "main" for row in recovered.rows)
     assert kinds["append"] == mains
     order = [row for row in recovered.rows if row.kind == "take-buffer" and "The log says" in row.text]
-    assert order and all(re.search(r"channel \d \(source\.\d\): buffer \d+, [\d,]+ bytes?\.", r.text) for r in order)
-    assert all(row.text.endswith("The first execution took the same.") for row in order)
+    assert order and all(re.search(r"channel \d \(source\.\d\): buffer \d+, [\d,]+ bytes?, ", r.text) for r in order)
+    assert all(row.text.endswith(", as the first execution took it.") for row in order)
 
 
 def test_the_state_at_the_end_is_that_of_the_operator(kept: Kept) -> None:
@@ -190,6 +190,6 @@ def test_the_ledger_holds_the_buffer_that_differs(kept: Kept, at: int) -> None:
     assert before == kept.buffers[: len(before)]
     assert (task, channel, seq, size, was_received) == kept.buffers[len(before)][1:6]
     row = damaged.rows[step]
-    assert (row.kind, row.buffer, row.bytes) == ("hold-back", seq, size) and "It differs from the one" in row.text
+    assert (row.kind, row.buffer, row.bytes) == ("hold-back", seq, size) and "differs from the one" in row.text
     assert damaged.rows[step + 1].kind == "diverge" == damaged.rows[-1].kind
     assert (step + 1, f"step:{step}") in damaged.causes
