@@ -12,6 +12,8 @@ from dashboard.api.presenting import visible_job
 from dashboard.api.schemas import Error
 from dashboard.problems import Problem
 from dashboard.queries.causal_paths import causal_path
+from dashboard.queries.graph import job_graph
+from replay.errors import printable
 
 router = Router(tags=["paths"])
 
@@ -22,4 +24,7 @@ def read_causal_path(request: HttpRequest, job_id: str, task: str, attempt: Quer
     job = visible_job(caller(request), job_id)
     if not job.readable:
         raise Problem(409, f"The job is {job.status}; it cannot be read yet.", code="not-ready")
+    found = job_graph(job.id)
+    if found is not None and found.manifest.task(task) is None:
+        raise Problem(404, f"The recording has no task {printable(task)}. Its tasks are those of job.json.")
     return causal_path(job, task, attempt)

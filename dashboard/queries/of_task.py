@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dashboard.models import Replay
+from dashboard.queries.graph import job_graph
 from ingest.lake.engine import Params, Row
 from ingest.lake.step_reader import LIMITS, StateEntry, StepReader
 
@@ -16,6 +17,15 @@ WITH steps AS (SELECT * FROM main.steps WHERE task = $of_task),
      state_changes AS (SELECT * FROM main.state_changes WHERE task = $of_task)
 """
 _TASKS_SQL = "SELECT task, min(step), max(step), count(*) FROM steps GROUP BY task ORDER BY min(step)"
+_STATES_SQL = """
+SELECT task, max_by(state, step) FROM steps WHERE step <= $step AND state IS NOT NULL GROUP BY task
+"""
+_RANK_SQL = "SELECT count(*) FROM steps WHERE task = $task AND step <= $step"
+# Numbers alone are put in order, however many there are; what they say is read of those that are shown.
+_WINDOW_SQL = """
+SELECT * FROM steps WHERE step IN (SELECT step FROM steps WHERE task = $task ORDER BY step LIMIT $limit OFFSET $first)
+ORDER BY step
+"""
 _OPEN_SQL = """
 SELECT o.step, o.before, s.task FROM open_orders o JOIN steps s ON s.step = o.before
 WHERE o.step >= $first AND o.step < $end
@@ -24,22 +34,28 @@ WHERE o.step >= $first AND o.step < $end
 
 @dataclass(frozen=True, slots=True)
 class TaskLane:
-    """One of the tasks of a replay; without a verdict until it has come to one."""
+    """One of the tasks of a replay, and its state after a step; without a verdict until it has come to one."""
 
     task: str
     first_step: int
     last_step: int
     steps: int
     verdict: str = ""
+    state: str = ""
+
+    @property
+    def words(self) -> str:
+        """The search for its steps."""
+        return 'task = "{}"'.format(self.task.replace("\\", "\\\\").replace('"', '\\"'))
 
     @property
     def next(self) -> str:
-        """Words that lead to its next step."""
-        return quote(f'next task = "{self.task}"')
+        """Words that lead to its next step, as they stand in an address."""
+        return quote(f"next {self.words}")
 
     @property
     def previous(self) -> str:
-        return quote(f'previous task = "{self.task}"')
+        return quote(f"previous {self.words}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +96,35 @@ def of_task(replay: Replay, written: StepReader, task: str | None) -> StepReader
     return TaskReader(written, task) if task and not replay.task else written
 
 
-def lanes(replay: Replay, written: StepReader) -> list[TaskLane]:
-    """The tasks of a replay of several, by their first step; none for a replay of one."""
+def lanes(replay: Replay, written: StepReader, step: int = 0) -> list[TaskLane]:
+    """The tasks of a replay of several, in the job's order; none for a replay of one."""
     if replay.task:
         return []
-    verdicts = {str(one.get("task")): str(one.get("verdict", "")) for one in replay.tasks}
     rows = written.rows(_TASKS_SQL)
-    found = [TaskLane(task, first, last, steps, verdicts.get(task, "")) for task, first, last, steps in rows]
-    return found if len(found) > 1 else []
+    if len(rows) < 2:
+        return []
+    verdicts = {str(one.get("task")): str(one.get("verdict", "")) for one in replay.tasks}
+    states: dict[str, str] = dict(written.rows(_STATES_SQL, {"step": step}))
+    graph = job_graph(replay.job_id)
+    place: dict[str, int] = {task.id: number for number, task in enumerate(graph.manifest.tasks)} if graph else {}
+    found = [
+        TaskLane(task, first, last, steps, verdicts.get(task, ""), states.get(task, ""))
+        for task, first, last, steps in rows
+    ]
+    return sorted(found, key=lambda lane: place.get(lane.task, len(place)))
+
+
+def window(written: StepReader, task: str, first: int, count: int) -> list[dict[str, Any]]:
+    """Steps of a task from its `first` one on, whatever stands between them."""
+    names, rows = written.columns_and_rows(_WINDOW_SQL, {"task": task, "first": first, "limit": count})
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def around(written: StepReader, lane: TaskLane, step: int, count: int) -> tuple[int, list[dict[str, Any]]]:
+    """As many steps of a task as there is room for around a step, maybe another's; first the place of the first."""
+    upto: int = written.rows(_RANK_SQL, {"task": lane.task, "step": step})[0][0]
+    first = max(0, min(upto - 1 - count // 2, lane.steps - count))
+    return first, window(written, lane.task, first, count)
 
 
 def open_orders(written: StepReader, first: int, end: int) -> dict[int, OpenOrder]:

@@ -20,9 +20,14 @@ _BINS_SQL = """
 SELECT ((step - $first) * $bins) // $span AS bin, kind, count(*) FROM steps
 WHERE step >= $first AND step < $first + $span GROUP BY ALL ORDER BY ALL
 """
-_MARKS_SQL = """
-SELECT step, kind, state FROM steps WHERE kind IN ('transition', 'diverge') AND step >= $first AND step < $first + $span
-ORDER BY kind, step LIMIT $limit
+# Where a state is entered: other transitions stay in theirs.
+ENTERED_SQL = """
+SELECT step, kind, state, task FROM steps WHERE kind IN ('transition', 'diverge')
+QUALIFY kind = 'diverge' OR state IS DISTINCT FROM lag(state) OVER (PARTITION BY task, kind ORDER BY step)
+"""
+_MARKS_SQL = f"""
+WITH entered AS ({ENTERED_SQL})
+SELECT step, kind, state FROM entered WHERE step >= $first AND step < $first + $span ORDER BY kind, step LIMIT $limit
 """
 
 
@@ -74,21 +79,41 @@ def kind_counts(written: StepReader) -> list[KindCount]:
     return [KindCount(*row) for row in written.rows(_KINDS_SQL)]
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of all steps, and into how many bins it is divided."""
+
+    steps: int
+    first: int
+    end: int
+
+    @property
+    def span(self) -> int:
+        return max(1, self.end - self.first)
+
+    @property
+    def bins(self) -> int:
+        return min(BINS, self.span)
+
+    def to_json(self) -> dict[str, int]:
+        return {"steps": self.steps, "first": self.first, "end": self.end, "binCount": self.bins}
+
+
+def part_of(written: StepReader, first: int, end: int | None) -> Part:
+    """From `first` to `end`, exclusive; to the last where no end is said, or one behind it."""
+    steps = written.steps
+    first = min(first, max(0, steps - 1))
+    return Part(steps, first, steps if end is None else min(max(end, first + 1), steps))
+
+
 def strip(written: StepReader, first: int = 0, end: int | None = None) -> dict[str, Any]:
     """From `first` to `end`, exclusive: never more bins than a screen has room for; what falls together is added up,
     and nothing left out."""
-    steps = written.steps
-    first = min(first, max(0, steps - 1))
-    end = steps if end is None else min(max(end, first + 1), steps)
-    span = max(1, end - first)
-    bins = min(BINS, span)
-    rows = written.rows(_BINS_SQL, {"bins": bins, "first": first, "span": span})
-    marks = written.rows(_MARKS_SQL, {"limit": MARKS_SHOWN, "first": first, "span": span})
+    part = part_of(written, first, end)
+    rows = written.rows(_BINS_SQL, {"bins": part.bins, "first": part.first, "span": part.span})
+    marks = written.rows(_MARKS_SQL, {"limit": MARKS_SHOWN, "first": part.first, "span": part.span})
     return {
-        "steps": steps,
-        "first": first,
-        "end": end,
-        "binCount": bins,
+        **part.to_json(),
         "bins": [
             {"bin": n, "kind": kind, "group": step_kind(kind).colour, "steps": steps_} for n, kind, steps_ in rows
         ],

@@ -17,13 +17,14 @@ from dashboard.queries.failures import Failure, job_failures
 from dashboard.queries.graph import job_graph
 from dashboard.queries.kinds import STEPS, for_script
 from dashboard.queries.lake import lake
-from dashboard.queries.of_task import lanes, of_task, open_orders
+from dashboard.queries.of_task import TaskLane, around, lanes, of_task, open_orders
 from dashboard.queries.recoveries import recoveries
 from dashboard.queries.recovery_log import recovery_log
 from dashboard.queries.replay_channels import inputs, inputs_around, ledger, told
 from dashboard.queries.replay_overview import kind_counts, state_spans, strip
 from dashboard.queries.state_at import state_at
 from dashboard.queries.steps import reading
+from dashboard.queries.task_strip import shown_lanes, task_strip
 from dashboard.queries.why_line import why_line
 from dashboard.views.access import owns, visible_replay
 from dashboard.views.parameters import whole
@@ -59,9 +60,16 @@ def replay_page(request: HttpRequest, replay_id: str) -> HttpResponse:
 @require_safe
 @tells_problems
 def replay_strip(request: HttpRequest, replay_id: str) -> HttpResponse:
-    """The strip of all steps so far, or from one to another, for the picture."""
-    with reading(visible_replay(request, replay_id)) as written:
-        return JsonResponse(strip(written, whole(request, "from", 0) or 0, whole(request, "to")))
+    """The strip of all steps so far, or from one to another, for the picture; of several tasks a lane for each, unless
+    it is asked for one of them."""
+    replay = visible_replay(request, replay_id)
+    first, end = whole(request, "from", 0) or 0, whole(request, "to")
+    with reading(replay) as written:
+        several = lanes(replay, written)
+        only = only_lane(request, several)
+        if several and not only:
+            return JsonResponse(task_strip(written, several, first, end))
+        return JsonResponse(strip(of_task(replay, written, only.task if only else None), first, end))
 
 
 def _frame(request: HttpRequest, replay: Replay) -> dict[str, Any]:
@@ -91,23 +99,24 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
     """A step past the end shows the last one: a link must open, whatever a replay came to."""
     last = written.steps - 1
     step = min(whole(request, "step", 0) or 0, max(0, last))
-    shown = 2 * STEPS_AROUND + 1
-    first = max(0, min(step - STEPS_AROUND, last + 1 - shown))
-    around = written.between(first, first + shown)
-    row = next((one for one in around if one["step"] == step), None)
+    row = written.step(step)
     if row is None:
         return {"unread": "No step is written yet."}
+    several = lanes(replay, written, step)
+    only = only_lane(request, several)
+    first, shown = _around(written, only, step, last)
     return {
         "step": step,
         "last": last,
         "row": row,
-        "around": around,
-        "around_first": around[0]["step"],
+        "around": shown,
+        "around_first": first,
         "spans": state_spans(of_task(replay, written, row["task"])),
-        "lanes": (several := lanes(replay, written)),
+        "lanes": several,
+        "lanes_drawn": len(several) and len(shown_lanes(several)) + (len(shown_lanes(several)) < len(several)),
+        "only": only,
         "of_several": bool(several),
-        "open_orders": (unproven := open_orders(written, first, first + shown)),
-        "open_order": unproven.get(step),
+        "open_order": open_orders(written, step, step + 1).get(step),
         "kinds": (kinds := kind_counts(written)),
         "whole": replay.readable and any(one.kind == "finish" for one in kinds),
         "diverged_at": next((one.first_step for one in kinds if one.kind == "diverge"), None),
@@ -116,6 +125,20 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
         **notes_context(request, replay, step),
         **forks_context(replay, written, step),
     }
+
+
+def only_lane(request: HttpRequest, several: list[TaskLane]) -> TaskLane | None:
+    """The one task that is looked at, where there are several."""
+    return next((lane for lane in several if lane.task == request.GET.get("task")), None)
+
+
+def _around(written: StepReader, only: TaskLane | None, step: int, last: int) -> tuple[int, list[dict[str, Any]]]:
+    """The steps around one, of all tasks or of one, and the place of the first in that list."""
+    count = 2 * STEPS_AROUND + 1
+    if only:
+        return around(written, only, step, count)
+    first = max(0, min(step - STEPS_AROUND, last + 1 - count))
+    return first, written.between(first, first + count)
 
 
 def _panels(request: HttpRequest, replay: Replay, written: StepReader, row: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from dashboard.describing import described_row
 from dashboard.models import Replay
 from dashboard.queries.graph import JobGraph, job_graph
-from dashboard.queries.of_task import of_task
+from dashboard.queries.of_task import of_task, window
 from dashboard.queries.recovery_log import RecoveryLog, log_window
 from dashboard.queries.replay_channels import inputs, inputs_window, ledger_window
 from dashboard.queries.replay_overview import is_whole
@@ -39,13 +39,18 @@ def replay_rows(request: HttpRequest, replay_id: str, name: str) -> HttpResponse
     first, count = whole(request, "from", 0) or 0, min(whole(request, "count", MOST_ROWS) or 1, MOST_ROWS)
     with reading(replay) as written:
         step = min(whole(request, "step", 0) or 0, max(0, written.steps - 1))
-        context = rows(replay, written, step, first, count)
+        task = request.GET.get("task", "") if name == "steps" else ""
+        context = _steps_of(task, written, first, count) if task else rows(replay, written, step, first, count)
     context |= {"step": step, "window_first": first, "window_template": f"dashboard/partials/rows_{name}.html"}
     return render(request, "dashboard/partials/replay_rows.html", context)
 
 
 def _steps(replay: Replay, written: StepReader, step: int, first: int, count: int) -> dict[str, Any]:
     return {"around": written.between(first, first + count), "of_several": not replay.task}
+
+
+def _steps_of(task: str, written: StepReader, first: int, count: int) -> dict[str, Any]:
+    return {"around": window(written, task, first, count), "of_several": True, "only": {"task": task}}
 
 
 def _log(replay: Replay, written: StepReader, step: int, first: int, count: int) -> dict[str, Any]:

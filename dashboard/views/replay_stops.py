@@ -28,7 +28,7 @@ from dashboard.views.way_back import back_to_step
 from replay.debugger.searching.conditions import WrongSearch
 
 # What stands in the address beside the step, and stays there.
-KEPT = ("find", "unit", "prefix", "why", "view", "panel")
+KEPT = ("find", "unit", "prefix", "why", "view", "panel", "task")
 OF_A_UNIT = ("over", "back over", "out of")
 OF_A_SEARCH = ("next", "previous")
 

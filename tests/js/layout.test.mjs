@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { layersOf, layoutGraph } from "../../static/js/layout/graph.js";
 import { heldAt, stairs } from "../../static/js/layout/holdings.js";
-import { centred, layoutHits, layoutNotes, layoutStrip, panned, placeOf, stepAt, viewIn, viewText, zoomed } from "../../static/js/layout/strip.js";
+import { centred, layoutHits, layoutNotes, layoutStrip, panned, placeOf, shapeOf, stepAt, viewIn, viewText, zoomed } from "../../static/js/layout/strip.js";
 import { MOST_PX, clampOffset, inSight, scaleOf, wantedRows } from "../../static/js/layout/window.js";
 import { labelsWithRoom, layoutTimeline, tickLabel, ticksOf } from "../../static/js/layout/timeline.js";
 
@@ -109,6 +109,38 @@ test("the strip counts every step once, in whole pixels, and never has more cell
     assert.ok(its.length <= 290);
     for (const cell of its) assert.ok(Number.isInteger(cell.x) && Number.isInteger(cell.width) && cell.share > 0 && cell.share <= 1);
     for (let place = 1; place < its.length; place += 1) assert.ok(its[place].x >= its[place - 1].x + its[place - 1].width);
+  }
+});
+
+test("lanes of tasks count all steps, are of the kind that most of them are, and know their first", () => {
+  const groups = ["step-input", "step-output", "step-recovery"];
+  const bins = [];
+  for (let bin = 0; bin < 720; bin += 1) for (let lane = 0; lane < 5; lane += 1) if ((bin + lane) % 3)
+    groups.forEach((group, number) => bins.push({ bin, lane, group, steps: 1 + ((bin + lane + number) % 7), first: bin * 10 + number }));
+  const lanes = Array.from({ length: 5 }, (_, number) => ({ name: `map.${number}` }));
+  for (const widthPx of [40, 290, 1200]) {
+    const cells = layoutStrip(bins, { steps: 7200, binCount: 720, widthPx, lanes, laneHeightPx: 15 });
+    assert.equal(cells.reduce((sum, cell) => sum + cell.steps, 0), bins.reduce((sum, bin) => sum + bin.steps, 0));
+    assert.equal(new Set(cells.map((cell) => `${cell.lane}:${cell.x}`)).size, cells.length);
+    const columns = Math.min(720, widthPx);
+    for (const cell of cells) {
+      const its = bins.filter(({ bin, lane }) => lane === cell.lane && Math.floor((bin * columns) / 720) === cell.column);
+      assert.equal(cell.first, Math.min(...its.map(({ first }) => first)));
+      const of = (group) => its.filter((one) => one.group === group).reduce((sum, one) => sum + one.steps, 0);
+      assert.equal(of(cell.group), Math.max(...groups.map(of)));
+      assert.equal(cell.y, cell.lane * 15);
+    }
+  }
+});
+
+test("the strip is as high as its lanes need, and names take their room from it", () => {
+  const kinds = shapeOf({ lanes: 5, byTask: false, wholePx: 1000 });
+  assert.deepEqual([kinds.heightPx, kinds.gutterPx, kinds.widthPx], [101, 64, 930]);
+  for (const wholePx of [300, 1000, 1400]) for (const lanes of [2, 16]) for (const namePx of [10, 90, 900]) {
+    const shape = shapeOf({ lanes, byTask: true, wholePx, namePx });
+    assert.ok(shape.topPx + lanes * shape.lanePx === shape.hitsPx && shape.hitsPx < shape.notesPx && shape.notesPx < shape.footPx && shape.footPx < shape.heightPx);
+    assert.ok(shape.gutterPx >= 64 && shape.gutterPx <= Math.max(64, wholePx * 0.2 + 1));
+    assert.equal(shape.gutterPx + shape.widthPx + 6, wholePx);
   }
 });
 

@@ -1,22 +1,17 @@
-// The strip of all steps, or of a part of them, on one canvas: lanes by what steps touch, states, hits, notes, the cursor.
-import { layoutHits, layoutNotes, layoutStrip, placeOf, stepAt } from "../layout/strip.js";
+// The strip of all steps, or of a part of them, on one canvas: lanes by what steps touch, or by the task whose they are,
+// with states, hits, notes and the cursor.
+import { layoutHits, layoutNotes, layoutStrip, placeOf, shapeOf, stepAt } from "../layout/strip.js";
 import { colours, diamond, down, shortened, triangle } from "./strip_marks.js";
 
-const LANES = [
+const KINDS = [
   { name: "recovery", groups: ["step-recovery"] },
   { name: "inputs", groups: ["step-input"] },
   { name: "log", groups: ["step-determinant"] },
   { name: "outputs", groups: ["step-output"] },
   { name: "state", groups: ["step-state", "step-finish", "step-diverge"] },
 ];
-const LANE = 11;
-const TOP = 10;
-const HITS_TOP = TOP + LANES.length * LANE;
-const NOTES_TOP = HITS_TOP + LANE;
-const FOOT = NOTES_TOP + LANE;
-const HEIGHT = FOOT + 14;
-const GUTTER = 64;
 const REACH_PX = 8;
+const fontOf = (colour) => `500 11px ${colour("font-text")}`;
 
 export function strip(element) {
   const canvas = element.appendChild(document.createElement("canvas"));
@@ -24,22 +19,32 @@ export function strip(element) {
   const tip = element.appendChild(Object.assign(document.createElement("div"), { className: "strip-tip", hidden: true }));
   tip.setAttribute("aria-hidden", "true");
   let data;
+  let lanes = KINDS;
+  let at = shapeOf({ lanes: KINDS.length, byTask: false, wholePx: 0 });
   let view = { first: 0, end: 1 };
   let step = 0;
   let wholePx = 0;
-  let widthPx = 0;
+  let cells = [];
   let background;
   let hits = { stops: [], found: [] };
   let notes = [];
   let range;
 
-  const shape = () => ({ steps: data.steps, binCount: data.binCount, widthPx, view });
-  const place = (one) => placeOf(one, { view, widthPx });
+  const shape = () => ({ steps: data.steps, binCount: data.binCount, widthPx: at.widthPx, view });
+  const place = (one) => placeOf(one, { view, widthPx: at.widthPx });
 
+  /** Where everything stands, when there is more or less room, or other lanes came. */
   function resize() {
     wholePx = canvas.clientWidth;
-    widthPx = wholePx - GUTTER - 6;
+    at = shapeOf({ lanes: lanes.length, byTask: lanes !== KINDS, wholePx, namePx: widestName() });
+    canvas.style.height = `${at.heightPx}px`;
     anew();
+  }
+
+  function widestName() {
+    const context = canvas.getContext("2d");
+    context.font = fontOf(colours(element));
+    return Math.max(...lanes.map(({ name }) => context.measureText(name).width));
   }
 
   function anew() {
@@ -49,15 +54,15 @@ export function strip(element) {
 
   /** Columns are painted once; a step only moves the cursor over them. */
   function paint() {
-    if (!data || widthPx <= 0) return;
+    if (!data || at.widthPx <= 0) return;
     const ratio = window.devicePixelRatio || 1;
     if (!background) background = painted(ratio);
     canvas.width = wholePx * ratio;
-    canvas.height = HEIGHT * ratio;
+    canvas.height = at.heightPx * ratio;
     const context = canvas.getContext("2d");
     context.drawImage(background, 0, 0);
     context.scale(ratio, ratio);
-    context.translate(GUTTER, 0);
+    context.translate(at.gutterPx, 0);
     if (range) paintRange(context);
     paintCursor(context);
   }
@@ -65,14 +70,14 @@ export function strip(element) {
   function painted(ratio) {
     const copy = document.createElement("canvas");
     copy.width = wholePx * ratio;
-    copy.height = HEIGHT * ratio;
+    copy.height = at.heightPx * ratio;
     const context = copy.getContext("2d");
     context.scale(ratio, ratio);
     const colour = colours(element);
     paintNames(context, colour);
-    context.translate(GUTTER, 0);
+    context.translate(at.gutterPx, 0);
     context.beginPath();
-    context.rect(-5, 0, widthPx + 10, HEIGHT);
+    context.rect(-5, 0, at.widthPx + 10, at.heightPx);
     context.clip();
     paintCells(context, colour);
     for (const mark of data.marks) if (mark.step >= view.first && mark.step < view.end) paintMark(context, mark, colour);
@@ -83,15 +88,17 @@ export function strip(element) {
   }
 
   function paintNames(context, colour) {
-    context.font = `500 11px ${colour("font-text")}`;
+    context.font = fontOf(colour);
     context.textBaseline = "middle";
-    [...LANES, { name: "hits" }, { name: "notes" }].forEach(({ name }, lane) => {
-      const middle = TOP + lane * LANE + (LANE - 2) / 2;
+    const name = (text, topPx, heightPx) => {
       context.fillStyle = colour("panel-sunk");
-      context.fillRect(GUTTER, middle - (LANE - 2) / 2, widthPx, LANE - 2);
+      context.fillRect(at.gutterPx, topPx, at.widthPx, heightPx - 2);
       context.fillStyle = colour("ink-faint");
-      context.fillText(name, 0, middle + 0.5);
-    });
+      context.fillText(shortened(context, text, at.gutterPx - 8), 0, topPx + (heightPx - 2) / 2 + 0.5);
+    };
+    lanes.forEach((lane, number) => name(lane.name, at.topPx + number * at.lanePx, at.lanePx));
+    name("hits", at.hitsPx, at.rowPx);
+    name("notes", at.notesPx, at.rowPx);
   }
 
   /** Until the part that is looked at has come from the server, what is there is drawn as large as it would be. */
@@ -99,11 +106,12 @@ export function strip(element) {
     const [first, end] = [data.first ?? 0, data.end ?? data.steps];
     const scale = (end - first) / Math.max(1, view.end - view.first);
     const shift = place(first - 0.5);
-    for (const cell of layoutStrip(data.bins, { ...data, steps: end - first, widthPx, lanes: LANES, laneHeightPx: LANE })) {
+    cells = layoutStrip(data.bins, { ...data, steps: end - first, widthPx: at.widthPx, lanes, laneHeightPx: at.lanePx });
+    for (const cell of cells) {
       const [x, width] = [shift + cell.x * scale, Math.max(1, cell.width * scale)];
       context.fillStyle = colour(cell.group);
       context.globalAlpha = 0.25 + 0.75 * cell.share;
-      context.fillRect(x, TOP + cell.y, width > 4 ? width - 1 : width, cell.height);
+      context.fillRect(x, at.topPx + cell.y, width > 4 ? width - 1 : width, cell.height);
     }
     context.globalAlpha = 1;
   }
@@ -111,8 +119,12 @@ export function strip(element) {
   function paintMark(context, mark, colour) {
     const diverged = mark.kind === "diverge";
     context.fillStyle = colour(diverged ? "step-diverge" : "ink-faint");
-    if (diverged) triangle(context, place(mark.step), FOOT + 2, 8);
-    else down(context, place(mark.step), 2);
+    if (mark.lane !== undefined) {
+      context.fillStyle = colour(diverged ? "step-diverge" : "ink");
+      context.fillRect(place(mark.step) - 0.75, at.topPx + mark.lane * at.lanePx - 1, 1.5, at.lanePx);
+    }
+    if (diverged) triangle(context, place(mark.step), at.footPx + 2, 8);
+    else if (mark.lane === undefined) down(context, place(mark.step), 2);
   }
 
   /** Few hits stand as triangles, many as a band that is fuller where there are more. */
@@ -120,8 +132,8 @@ export function strip(element) {
     context.fillStyle = colour;
     for (const { x, width, share, alone } of layoutHits(bins, shape())) {
       context.globalAlpha = alone ? 1 : 0.35 + 0.65 * share;
-      if (!alone) context.fillRect(x, HITS_TOP, width, LANE - 2);
-      else mark(context, x + width / 2, HITS_TOP, LANE - 2);
+      if (!alone) context.fillRect(x, at.hitsPx, width, at.rowPx - 2);
+      else mark(context, x + width / 2, at.hitsPx, at.rowPx - 2);
     }
     context.globalAlpha = 1;
   }
@@ -131,12 +143,12 @@ export function strip(element) {
     const shown = layoutNotes(notes, shape());
     shown.forEach(({ x, width, note }, place_) => {
       context.fillStyle = colour("accent");
-      context.fillRect(x - 1.5, NOTES_TOP, Math.max(3, width), LANE - 2);
-      if (width <= 0) context.fillRect(x - 1.5, NOTES_TOP, 7, 4);
+      context.fillRect(x - 1.5, at.notesPx, Math.max(3, width), at.rowPx - 2);
+      if (width <= 0) context.fillRect(x - 1.5, at.notesPx, 7, 4);
       const begin = x + Math.max(8, width + 4);
-      const room = (shown[place_ + 1]?.x ?? widthPx) - begin - 6;
+      const room = (shown[place_ + 1]?.x ?? at.widthPx) - begin - 6;
       context.fillStyle = colour("ink-soft");
-      context.fillText(shortened(context, note.text, room), begin, NOTES_TOP + LANE / 2);
+      context.fillText(shortened(context, note.text, room), begin, at.notesPx + at.rowPx / 2);
     });
   }
 
@@ -144,7 +156,7 @@ export function strip(element) {
     const [left, right] = [place(range.first - 0.5), place(range.last + 0.5)];
     context.fillStyle = colours(element)("accent");
     context.globalAlpha = 0.22;
-    context.fillRect(left, TOP - 2, Math.max(2, right - left), FOOT - TOP + 2);
+    context.fillRect(left, at.topPx - 2, Math.max(2, right - left), at.footPx - at.topPx + 2);
     context.globalAlpha = 1;
   }
 
@@ -153,19 +165,19 @@ export function strip(element) {
     const colour = colours(element);
     const x = place(step);
     context.fillStyle = colour("panel");
-    context.fillRect(x - 2, 6, 4, HEIGHT - 14);
+    context.fillRect(x - 2, 6, 4, at.heightPx - 14);
     context.fillStyle = colour("accent");
-    context.fillRect(x - 1, 6, 2, HEIGHT - 14);
+    context.fillRect(x - 1, 6, 2, at.heightPx - 14);
     context.beginPath();
-    context.arc(x, HEIGHT - 7, 5, 0, 2 * Math.PI);
+    context.arc(x, at.heightPx - 7, 5, 0, 2 * Math.PI);
     context.fill();
   }
 
   // --- pointing ---
 
-  function at(event) {
+  function pointed(event) {
     const box = canvas.getBoundingClientRect();
-    return { x: event.clientX - box.left - GUTTER, y: event.clientY - box.top };
+    return { x: event.clientX - box.left - at.gutterPx, y: event.clientY - box.top };
   }
 
   function nearest(all, x) {
@@ -173,15 +185,32 @@ export function strip(element) {
     return near && near.apart <= REACH_PX ? near.one : undefined;
   }
 
-  /** What lies under the pointer: its step, and the hit or the note that is meant. */
+  /** The task whose lane lies under the pointer, where there is a lane for each. */
+  function laneAt(y) {
+    return lanes === KINDS ? undefined : lanes[Math.floor((y - at.topPx) / at.lanePx)];
+  }
+
+  /** The first step of the task's in what is drawn under the pointer. */
+  function ofLane(lane, x) {
+    const scale = ((data.end ?? data.steps) - (data.first ?? 0)) / Math.max(1, view.end - view.first);
+    const shift = place((data.first ?? 0) - 0.5);
+    const near = cells
+      .filter((cell) => lanes[cell.lane] === lane)
+      .map((cell) => ({ step: cell.first, apart: Math.max(shift + cell.x * scale - x, x - shift - (cell.x + cell.width) * scale, 0) }))
+      .sort((one, other) => one.apart - other.apart)[0];
+    return near && near.apart <= REACH_PX ? near.step : undefined;
+  }
+
+  /** What lies under the pointer: its step, and the lane, the hit or the note that is meant. */
   function under(event) {
-    const { x, y } = at(event);
-    const plain = { step: stepAt(x, { view, widthPx }) };
-    if (y >= HITS_TOP && y < NOTES_TOP) {
+    const { x, y } = pointed(event);
+    const lane = laneAt(y);
+    const plain = { step: (lane && ofLane(lane, x)) ?? stepAt(x, { view, widthPx: at.widthPx }), lane, named: x < 0 };
+    if (y >= at.hitsPx && y < at.notesPx) {
       const hit = nearest([...hits.stops, ...hits.found], x);
       return hit ? { step: hit.first, hits: hit.hits } : plain;
     }
-    if (y < NOTES_TOP || y >= FOOT) return plain;
+    if (y < at.notesPx || y >= at.footPx) return plain;
     const on = notes.find(({ first, last }) => last > first && place(first) <= x && x <= place(last)) ?? nearest(notes, x);
     return on ? { step: on.first, note: on } : plain;
   }
@@ -190,8 +219,8 @@ export function strip(element) {
     tip.hidden = !text;
     if (!text) return;
     tip.textContent = text;
-    const { x } = at(event);
-    tip.style.left = `${Math.min(Math.max(0, x + GUTTER - tip.offsetWidth / 2), Math.max(0, wholePx - tip.offsetWidth))}px`;
+    const { x } = pointed(event);
+    tip.style.left = `${Math.min(Math.max(0, x + at.gutterPx - tip.offsetWidth / 2), Math.max(0, wholePx - tip.offsetWidth))}px`;
   }
 
   return {
@@ -201,10 +230,11 @@ export function strip(element) {
     hideTip: () => (tip.hidden = true),
     stepAt: (event) => under(event).step,
     /** The step under the pointer itself, whatever mark is near. */
-    placeAt: (event) => stepAt(at(event).x, { view, widthPx }),
+    placeAt: (event) => stepAt(pointed(event).x, { view, widthPx: at.widthPx }),
     data(value) {
       data = value;
-      anew();
+      lanes = value.lanes?.map(({ task, more }) => ({ name: task ?? `${more} more`, task })) ?? KINDS;
+      resize();
     },
     view(value) {
       view = value;

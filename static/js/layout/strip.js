@@ -1,16 +1,32 @@
 // The strip of all steps: a lane per group of kinds, cells as wide as a bin; never more cells than pixels, and all steps counted.
 
-/** Cells from the server's bins ({bin, group, steps}). `share` of a cell is relative to the fullest cell of its lane. */
+/** Where things stand from top to bottom, and how much room names have: lanes of kinds are lower than those of tasks. */
+export function shapeOf({ lanes, byTask, wholePx, namePx = 0 }) {
+  const lanePx = byTask ? 15 : 11;
+  const gutterPx = byTask ? Math.min(Math.max(64, Math.ceil(namePx) + 10), Math.max(64, Math.round(wholePx * 0.2))) : 64;
+  const [topPx, rowPx] = [10, 11];
+  const hitsPx = topPx + lanes * lanePx;
+  const notesPx = hitsPx + rowPx;
+  const footPx = notesPx + rowPx;
+  return { lanePx, gutterPx, topPx, rowPx, hitsPx, notesPx, footPx, heightPx: footPx + 14, widthPx: wholePx - gutterPx - 6 };
+}
+
+/**
+ * Cells from the server's bins ({bin, group, steps} and of several tasks {lane, first}). `share` of a cell is relative to
+ * the fullest cell of its lane; it is of the group that has most steps in it.
+ */
 export function layoutStrip(bins, { steps, binCount, widthPx, lanes, laneHeightPx }) {
   const columns = Math.max(1, Math.min(binCount, steps, Math.floor(widthPx)));
   const cells = new Map();
-  for (const { bin, group, steps: number } of bins) {
-    const lane = lanes.findIndex((one) => one.groups.includes(group));
+  for (const { bin, group, steps: number, lane = lanes.findIndex((one) => one.groups?.includes(group)), first } of bins) {
     if (lane < 0) continue;
     const column = Math.floor((bin * columns) / Math.max(1, binCount));
     const key = `${lane}:${column}`;
-    const cell = cells.get(key) ?? cells.set(key, { lane, column, group, steps: 0 }).get(key);
+    const cell = cells.get(key) ?? cells.set(key, { lane, column, group, steps: 0, first, groups: new Map() }).get(key);
     cell.steps += number;
+    cell.first = Math.min(cell.first, first);
+    cell.groups.set(group, (cell.groups.get(group) ?? 0) + number);
+    if (cell.groups.get(group) > cell.groups.get(cell.group)) cell.group = group;
   }
   const most = lanes.map(() => 1);
   for (const cell of cells.values()) most[cell.lane] = Math.max(most[cell.lane], cell.steps);

@@ -25,10 +25,10 @@ export function stepSource(replay, cache) {
     /** `keys` says which of the state's keys are asked for: those that begin with `prefix`, behind a cursor. */
     panels: (step, keys, options) => getPart(`/replays/${replay}/?${new URLSearchParams({ step, part: "panels", ...given(keys) })}`, options),
     /** Rows of a long list, from one's place in it: a table body. */
-    rows: (name, { step, from, count }) => getPart(`/replays/${replay}/rows/${name}/?${new URLSearchParams({ step, from, count })}`).then(([table]) => table.tBodies[0]),
+    rows: (name, { step, from, count, task }) => getPart(`/replays/${replay}/rows/${name}/?${new URLSearchParams({ step, from, count, ...given({ task }) })}`).then(([table]) => table.tBodies[0]),
     outcome: (step) => getPart(`/replays/${replay}/?step=${step}&part=outcome`),
-    /** The strip, or the part of it from one step to another, exclusive. */
-    strip: (from, to) => getJson(`/replays/${replay}/strip/?${new URLSearchParams(given({ from: from && String(from), to }))}`),
+    /** The strip, or the part of it from one step to another, exclusive; of one task where that is named. */
+    strip: (from, to, task) => getJson(`/replays/${replay}/strip/?${new URLSearchParams(given({ from: from && String(from), to, task }))}`),
     find: (direction, step, where) =>
       getJson(`/api/v1/replays/${replay}/find?${direction > 0 ? "after" : "before"}=${step}&where=${encodeURIComponent(JSON.stringify(where))}`),
   };

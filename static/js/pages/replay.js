@@ -10,6 +10,7 @@ import { followProgress } from "./progress.js";
 import { putPanels, showRow, showSteering } from "./step_view.js";
 import { stops } from "./stops.js";
 import { stripView } from "./strip_view.js";
+import { tasks } from "./tasks.js";
 import { windows } from "./windows.js";
 
 const PANELS_AFTER_MS = 40;
@@ -34,6 +35,7 @@ let stopping;
 let picture;
 let noting;
 let lists;
+let several;
 let lastPanel = new URL(location.href).searchParams.get("panel") ?? undefined; // where somebody last was: a copied link leads there
 
 /** Shows a step. Walking replaces the address, jumping adds to the history, so that back leads to where one jumped from. */
@@ -112,7 +114,8 @@ function flushAddress() {
 
 function keysIn(href) {
   const { searchParams } = new URL(href);
-  return { prefix: searchParams.get("prefix") ?? "", keys: searchParams.get("keys") ?? "", why: searchParams.get("why") ?? "" };
+  const chosen = (name) => searchParams.get(name) ?? "";
+  return { prefix: chosen("prefix"), keys: chosen("keys"), why: chosen("why"), task: chosen("task") };
 }
 
 /** Other keys of the state: typing replaces the address, turning a page adds to the history. */
@@ -126,6 +129,13 @@ function showKeys(wanted, afterMs) {
 function filterState(prefix) {
   showKeys({ ...shownKeys, prefix, keys: "" }, 120);
   history.replaceState(null, "", addressWith(location.href, { step, prefix, keys: undefined }));
+}
+
+/** Other tasks are looked at: the whole strip of them, and the list around this step. */
+function ofOthers() {
+  picture.fromAddress();
+  showKeys({ ...shownKeys, task: several.only() }, 0);
+  showSteering(step, last);
 }
 
 function turnKeys(keys) {
@@ -198,14 +208,26 @@ function setLast(value) {
 }
 
 function begin() {
+  several = tasks({
+    step: () => step,
+    last: () => last,
+    at: (one) => cache.at(one),
+    row: rowHere,
+    go,
+    find: source.find,
+    changed: ofOthers,
+  });
   picture = stripView(document.getElementById("strip"), {
     step: () => step,
     last: () => last,
     go,
     note: (range) => noting.here(range),
-    strip: source.strip,
+    strip: (from, to) => source.strip(from, to, several.only()),
+    only: several.only,
+    alone: several.alone,
   });
-  lists = windows({ step: () => step, rows: source.rows });
+  several.begin();
+  lists = windows({ step: () => step, rows: (name, asked) => source.rows(name, { ...asked, task: several.only() }) });
   noting = notes({ replay: page.dataset.replay, step: () => step, marks: picture.notes });
   document.addEventListener("click", (event) => {
     if (event.target.closest?.("#copy-link")) return copyHere();
@@ -214,8 +236,8 @@ function begin() {
     event.preventDefault();
     if (link.dataset.why !== undefined) return unfold(link.dataset.why);
     if (link.dataset.keys !== undefined) return turnKeys(link.dataset.keys);
-    const to = { back: step - 1, forward: step + 1, "last-step": last }[link.id] ?? Number(link.dataset.step);
-    go(to, { jump: !["back", "forward"].includes(link.id) });
+    if (["back", "forward"].includes(link.id)) return several.walk(link.id === "back" ? -1 : 1);
+    return go(link.id === "last-step" ? last : Number(link.dataset.step), { jump: true });
   });
   document.getElementById("go").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -236,6 +258,7 @@ function begin() {
   window.addEventListener("popstate", () => {
     showKeys(keysIn(location.href), 0);
     picture.fromAddress();
+    several.fromAddress();
     go(numberIn(location.href, "step") ?? 0, { remember: false });
   });
   show();
@@ -267,8 +290,8 @@ function watch() {
 }
 
 bindKeys([
-  { keys: ["n", "→"], what: "step", run: () => go(step + 1) },
-  { keys: ["N", "←"], what: "step back", run: () => go(step - 1) },
+  { keys: ["n", "→"], what: "step", run: () => several.walk(1) },
+  { keys: ["N", "←"], what: "step back", run: () => several.walk(-1) },
   { keys: ["Home"], what: "first step", run: () => go(0, { jump: true }) },
   { keys: ["End"], what: "last step", run: () => go(last, { jump: true }) },
   { keys: ["PageDown"], what: "100 steps on", run: () => go(step + 100) },
@@ -293,6 +316,12 @@ bindKeys([
   { keys: ["/"], what: "search the steps", run: () => stopping.search() },
   { keys: ["g"], what: "go to a step, time, epoch, record or state", run: () => document.getElementById("step-field")?.select() },
   { keys: ["y"], what: "copy the link to this step", run: copyHere },
+  ...(document.getElementById("only") ? [
+    { keys: ["t"], what: "next step of this task", run: () => several.ofThis(1) },
+    { keys: ["T"], what: "step of this task before", run: () => several.ofThis(-1) },
+    { keys: ["l"], what: "this task alone, or all again", run: () => several.toggle() },
+    { keys: ["↑", "↓"], what: "on the strip: the task above or below", within: "#strip", run: ({ key }) => several.beside(key === "ArrowUp" ? -1 : 1) },
+  ] : []),
 ].map((binding) => (place ? binding : { ...binding, run: () => undefined })));
 
 let grownAt = 0;

@@ -1,4 +1,5 @@
 // What of a step can be shown at once from its row: the sentence, the state, where it stands. Panels follow.
+import { addressWith } from "../state/cursor.js";
 import { count, moment } from "../state/format.js";
 
 /** Shows a row; kinds are those of the page, by name. */
@@ -8,9 +9,17 @@ export function showRow(row, kinds) {
   shown.dataset.shown = row.step;
   document.getElementById("sentence-text").textContent = row.text ?? "";
   document.getElementById("sentence-kind").replaceChildren(glyph(row.kind, kinds));
+  const whose = document.querySelector("#where strong");
   const facts = [row.kind, row.actor, row.epoch != null && `epoch ${count(row.epoch)}`, row.record_count != null && `record ${count(row.record_count)}`,
     row.t_us != null && `at ${moment(row.t_us)}`, row.log && `${row.log}${row.log_offset != null ? ` byte ${count(row.log_offset)}` : ""}`];
   document.getElementById("where").replaceChildren(...facts.filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: text })));
+  if (whose) document.getElementById("where").prepend(Object.assign(whose, { textContent: row.task }));
+  for (const lane of shown.querySelectorAll("[data-lane]")) {
+    if (lane.dataset.lane === row.task) lane.setAttribute("aria-current", "true");
+    else lane.removeAttribute("aria-current");
+  }
+  // Another task has been in other states: its diagram comes with its panels.
+  if (whose && shown.dataset.of !== row.task) return;
   for (const item of shown.querySelectorAll(".diagram li")) showState(item, row);
 }
 
@@ -34,7 +43,7 @@ function glyph(name, kinds) {
 
 /** The links and the field in the header, which must be right even when somebody opens one in a new window. */
 export function showSteering(step, last) {
-  const link = (id, to) => document.getElementById(id)?.setAttribute("href", `?step=${to}`);
+  const link = (id, to) => document.getElementById(id)?.setAttribute("href", addressWith(location.href, { step: to, keys: undefined }));
   link("back", Math.max(0, step - 1));
   link("forward", Math.min(last, step + 1));
   link("last-step", last);
@@ -56,7 +65,7 @@ export function putPanels(nodes) {
   const active = document.activeElement;
   for (const node of nodes) {
     const old = node.id ? document.getElementById(node.id) : undefined;
-    if (!old || (node.dataset.ofStep === old.dataset.ofStep && isWrittenIn(old))) continue;
+    if (!old || (node.dataset.same !== undefined && node.dataset.same === old.dataset.same) || (node.dataset.ofStep === old.dataset.ofStep && isWrittenIn(old))) continue;
     const [focused, opened] = [old.contains(active) ? pathTo(active) : undefined, Boolean(old.querySelector("details[open]"))];
     old.replaceWith(node);
     if (opened) for (const details of node.querySelectorAll("details")) details.open = true;

@@ -9,7 +9,7 @@ import { notice } from "./frame.js";
 
 const FETCH_AFTER_MS = 80;
 
-/** `page` is what it moves: {step(), last(), go(step, how), note(range), strip(from, to)}. */
+/** `page` is what it moves: {step(), last(), go(step, how), note(range), strip(from, to), only(), alone(task)}. */
 export function stripView(element, page) {
   const picture = strip(element);
   const steps = () => page.last() + 1;
@@ -23,8 +23,9 @@ export function stripView(element, page) {
   /** Asks for what is shown now; whatever was asked meanwhile is asked once, at the end. */
   const refresh = once(async () => {
     const wanted = view;
+    const only = page.only();
     const data = await page.strip(wanted?.first, wanted?.end);
-    if (viewText(wanted ?? shown(), steps()) === viewText(shown(), steps())) picture.data(data);
+    if (only === page.only() && viewText(wanted ?? shown(), steps()) === viewText(shown(), steps())) picture.data(data);
   });
 
   function look(next, { remember = true } = {}) {
@@ -52,9 +53,10 @@ export function stripView(element, page) {
   }
 
   function told(event) {
-    const { step: at, note, hits } = picture.under(event);
+    const { step: at, note, hits, lane, named } = picture.under(event);
+    if (named && lane) return lane.task ? `${lane.task} alone` : `${lane.name} tasks: choose one above the strip`;
     if (note) return `${note.first === note.last ? `step ${count(note.first)}` : `steps ${count(note.first)} to ${count(note.last)}`}: ${note.text.slice(0, 300)}`;
-    return hits > 1 ? `${plural(hits, "hit", "hits")} from step ${count(at)}` : `step ${count(at)}`;
+    return hits > 1 ? `${plural(hits, "hit", "hits")} from step ${count(at)}` : `step ${count(at)}${lane?.task ? `, ${lane.task}` : ""}`;
   }
 
   function pressed(event) {
@@ -64,7 +66,8 @@ export function stripView(element, page) {
       event.preventDefault();
       return picture.range({ first: marking, last: marking });
     }
-    return page.go(picture.stepAt(event), { jump: true });
+    const { step: at, lane, named } = picture.under(event);
+    return named && lane?.task ? page.alone(lane.task) : page.go(at, { jump: true });
   }
 
   const marked = (event) => {
@@ -88,7 +91,8 @@ export function stripView(element, page) {
 
   onResize([element], picture.resize);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", picture.resize);
-  picture.data({ steps: steps(), first: 0, end: steps(), binCount: 1, bins: [], marks: [] }); // it moves before its picture is there
+  const lanes = page.only() || !element.dataset.lanes ? undefined : Array.from({ length: Number(element.dataset.lanes) }, () => ({ task: "" }));
+  picture.data({ steps: steps(), first: 0, end: steps(), binCount: 1, bins: [], marks: [], lanes }); // it moves before its picture is there
   look(shown(), { remember: false });
   element.addEventListener("pointerdown", pressed);
   element.addEventListener("pointermove", moved);

@@ -1,4 +1,4 @@
-// Which key does what: a binding is {keys, what, run}. Decides from a plain event, so that node can test it.
+// Which key does what: a binding is {keys, what, run}, and `within` what it holds if not everywhere. Decides from a plain event, so that node can test it.
 
 const NAMED = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
 
@@ -11,7 +11,8 @@ export function bindingFor(event, bindings) {
   if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return undefined;
   if (isTyping(event.target) && event.key !== "Escape") return undefined;
   const name = keyName(event);
-  return bindings.find((binding) => binding.keys.includes(name) && !ownsKey(event.target, name));
+  const holds = ({ keys, within }) => keys.includes(name) && (!within || event.target?.closest?.(within));
+  return bindings.find((binding) => holds(binding) && (binding.within || !ownsKey(event.target, name)));
 }
 
 function isTyping(target) {

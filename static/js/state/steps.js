@@ -41,3 +41,13 @@ export class StepCache {
     return rows !== undefined && rows.length >= Math.min(this.blockSteps, last + 1 - block * this.blockSteps);
   }
 }
+
+/** The next step of a task among those that are at hand; undefined where the way to it leads over steps that are not. */
+export function nextOfTask(at, { task, from, towards, last }) {
+  for (let step = from + towards; step >= 0 && step <= last; step += towards) {
+    const row = at(step);
+    if (!row) return undefined;
+    if (row.task === task) return step;
+  }
+  return undefined;
+}

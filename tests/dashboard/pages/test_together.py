@@ -11,9 +11,10 @@ from django.contrib.auth.models import User
 from dashboard import jobs, store
 from dashboard.models import Job, Replay, Status
 from dashboard.queries.lake import lake
-from dashboard.queries.of_task import lanes, of_task, open_orders
+from dashboard.queries.of_task import TaskLane, around, lanes, of_task, open_orders, window
 from dashboard.queries.replay_overview import state_spans
 from dashboard.queries.steps import reading
+from dashboard.queries.task_strip import LANES_SHOWN, shown_lanes, task_strip
 from ingest.lake.steps import ParquetStepSink
 from replay.debugger.replay import replay
 from tests.dashboard.pages.conftest import as_seen_by
@@ -109,3 +110,67 @@ def test_together_or_one_of_them_and_how_far(row: Replay, owner: User) -> None:
     assert latest is not None and (latest.task, latest.until) == ("", "running")
     with pytest.raises(jobs.Refused, match="A hunt follows a recovery to its next snapshot"):
         jobs.start_replay(owner, row.job, failure=0, hunt=True, until="end")
+
+
+def test_the_strip_has_a_lane_for_each_task_and_leaves_no_step_out(row: Replay, owner: User) -> None:
+    client = as_seen_by(owner)
+    with reading(row) as written:
+        steps = written.between(0, written.steps)
+    for first, end in ((0, len(steps)), (40, 300), (len(steps) - 30, len(steps) + 50)):
+        told = client.get(f"/replays/{row.id}/strip/?from={first}&to={end}").json()
+        assert [one["task"] for one in told["lanes"]] == ["map-1.0", "map-2.0"]
+        for number, lane in enumerate(told["lanes"]):
+            its = [one["step"] for one in steps[first:end] if one["task"] == lane["task"]]
+            bins = [one for one in told["bins"] if one["lane"] == number]
+            assert sum(one["steps"] for one in bins) == len(its) > 0
+            assert min(one["first"] for one in bins) == its[0]
+            entered = [one for one in told["marks"] if one["lane"] == number]
+            assert {one["step"] for one in entered} <= set(its)
+            assert len(entered) <= 5
+    alone = client.get(f"/replays/{row.id}/strip/?task=map-2.0").json()
+    assert "lanes" not in alone
+    assert sum(one["steps"] for one in alone["bins"]) == sum(one["task"] == "map-2.0" for one in steps)
+    assert "lanes" in client.get(f"/replays/{row.id}/strip/?task=nobody").json()
+
+
+def test_tasks_for_which_there_is_no_room_share_a_lane_and_are_counted(row: Replay) -> None:
+    many = [TaskLane(f"map.{number}", number, number, 1, "identical") for number in range(50)]
+    many[44] = TaskLane("map.44", 44, 44, 1, "diverged")
+    shown = shown_lanes(many)
+    assert len(shown) == LANES_SHOWN - 1 and shown[-1] == "map.44" and shown[:3] == ["map.0", "map.1", "map.2"]
+    assert shown_lanes(many[:LANES_SHOWN]) == [lane.task for lane in many[:LANES_SHOWN]]
+    with reading(row) as written:
+        told = task_strip(written, many)
+    assert told["lanes"][-1] == {"more": 50 - len(shown)}
+    assert {one["lane"] for one in told["bins"]} == {len(shown)}, "steps of none of these stand in the shared lane"
+    assert sum(one["steps"] for one in told["bins"]) == told["steps"]
+
+
+def test_a_list_of_one_task_holds_its_steps_alone_wherever_the_cursor_is(row: Replay, owner: User) -> None:
+    client = as_seen_by(owner)
+    with reading(row) as written:
+        steps = written.between(0, written.steps)
+        for lane in lanes(row, written):
+            its = [one["step"] for one in steps if one["task"] == lane.task]
+            assert [one["step"] for one in window(written, lane.task, 7, 20)] == its[7:27]
+            for step in (0, its[0], its[9], steps[-40]["step"], steps[-1]["step"]):
+                first, shown = around(written, lane, step, 11)
+                assert [one["step"] for one in shown] == its[first : first + 11]
+                assert len(shown) == 11 and (shown[0]["step"] <= step or first == 0)
+    page = client.get(f"/replays/{row.id}/?step=40&task=map-2.0").content.decode()
+    assert "Steps of map-2.0 around it" in page and f'data-total="{len(its)}"' in page
+    rows = client.get(f"/replays/{row.id}/rows/steps/?step=40&task=map-2.0&from=3&count=5").content.decode()
+    assert [f'data-step="{step}"' in rows for step in its[3:8]] == [True] * 5 and rows.count("data-step") == 5
+    for wrong in ("nobody", "map-2.0%00", "%27%22", "x" * 5000):
+        assert "Steps around it" in client.get(f"/replays/{row.id}/?step=40&task={wrong}").content.decode()
+        assert client.get(f"/replays/{row.id}/rows/steps/?task={wrong}&from=0").status_code == 200
+
+
+def test_without_scripts_the_steps_of_one_task_are_walked_along(row: Replay, owner: User) -> None:
+    client = as_seen_by(owner)
+    with reading(row) as written:
+        its = [one["step"] for one in written.between(0, written.steps) if one["task"] == "map-1.0"]
+    led = client.get(f"/replays/{row.id}/", {"step": its[4], "task": "map-1.0", "go": 'next task = "map-1.0"'})
+    assert led.status_code == 302 and led["Location"].endswith(f"?step={its[5]}&task=map-1.0")
+    page = client.get(led["Location"]).content.decode()
+    assert "go=next%20task%20%3D%20%22map-1.0%22" in page
