@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import errno
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from replay.bundle.members import member_name
 from replay.debugger.diverging.adopting import AdoptingCursor
+from replay.debugger.executing import partings
 from replay.debugger.executing.plan import Plan, Watcher
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.cut_times import CutTimes
 from replay.debugger.recorded.inputs import ChannelTakes, Taken
 from replay.debugger.recorded.logs import Built, Logs, Reappended, built_buffers
-from replay.debugger.recorded.members import damaged
 from replay.errors import CorruptMember, InvariantError, ReplayError
 from replay.log.determinants import Determinant
 from replay.model import MAIN, Record, Thread, thread_of_output
@@ -58,7 +56,7 @@ class Execution:
         self.stopped = False
         self.own_takes_only = False
         self._records = None if self.shape.inputs else self._partition()
-        self._last: Taken | None = None
+        self.last_taken: Taken | None = None
         self._senders: dict[int, int] = {}
         self.cut_times = CutTimes()
         self.body = self._body(operator)
@@ -66,7 +64,7 @@ class Execution:
 
     def _adopt(self) -> AdoptingCursor:
         """Follows the log in a way that goes on where the task asks for something else."""
-        cursor = AdoptingCursor(self.plan.logs.get(MAIN, {}), lambda found: self._differs(self._log_differs(found)))
+        cursor = AdoptingCursor(self.plan.logs.get(MAIN, {}), lambda found: self._differs(partings.of_log(self, found)))
         self.body.choices.cursor = None if cursor.used_up else cursor
         return cursor
 
@@ -92,13 +90,8 @@ class Execution:
         except ReplayError as fault:
             raise Missing(f"{plan.task} can't be executed here: {fault}") from None
         except (Exception, SystemExit) as fault:
-            _check_machine(fault)
-            raise DivergenceFound(
-                f"The snapshot of checkpoint {plan.checkpoint} of {plan.task} can't be restored by its operator: "
-                f"{type(fault).__name__}: {fault}.",
-                checkpoint=plan.checkpoint,
-                why=f"{type(fault).__name__}: {fault}",
-            ) from fault
+            partings.check_machine(fault)
+            raise partings.of_snapshot(plan, fault) from fault
 
     # --- what the body tells and asks ---
 
@@ -133,7 +126,7 @@ class Execution:
         )
         if self._adopting is None:
             raise found
-        self._differs(self._log_differs(found))
+        self._differs(partings.of_log(self, found))
 
     def wrote(self, record: Record) -> None:
         """A sink's record."""
@@ -176,8 +169,8 @@ class Execution:
 
     def next_time_us(self) -> int | None:
         """When the attempt did what would be done next, as far as its receipts tell; those of others say nothing."""
-        if self._last is not None and self.body.pending_elements:
-            return self._last.receipt.taken_us if self._last.attempt == self.plan.take_from[0] else None
+        if self.last_taken is not None and self.body.pending_elements:
+            return self.last_taken.receipt.taken_us if self.last_taken.attempt == self.plan.take_from[0] else None
         head = self.next_take()
         return None if head is None else head.receipt.taken_us
 
@@ -251,7 +244,7 @@ class Execution:
                 self.watcher.cut(k, self.body.cut(k, named.buffer_bytes), named)
                 return True
             if pending and writer.head_is_closed and not writer.can_cut(pending[0].buffer_bytes):
-                self._differs(self._wrong_size(k, pending[0], writer.available_bytes))
+                self._differs(partings.of_size(self, k, pending[0], writer.available_bytes))
                 self._cut_all_there(k, pending.popleft())
                 self.cut_times.forget()
                 return True
@@ -263,22 +256,6 @@ class Execution:
             self._adopting.uncounted[thread_of_output(k), named.epoch] = 1
         if available := self.body.writers[k].available_bytes:
             self.body.cut(k, available)
-
-    def _wrong_size(self, k: int, named: Built, there: int) -> DivergenceFound:
-        channel = self.shape.outputs[k].channel
-        seq = self.body.writers[k].next_seq
-        return DivergenceFound(
-            f"The log of {thread_of_output(k)} names a buffer of {named.buffer_bytes} bytes (epoch {named.epoch}, "
-            f"offset {named.offset}), but the replay's stream on {channel} goes {there} bytes to the end of what one "
-            f"buffer can hold: buffer {seq} can't be rebuilt.",
-            thread=thread_of_output(k),
-            epoch=named.epoch,
-            offset=named.offset,
-            channel=channel,
-            buffer=seq,
-            asked=f"a buffer of {there} bytes",
-            logged=f"a buffer of {named.buffer_bytes} bytes",
-        )
 
     # --- inputs ---
 
@@ -349,7 +326,7 @@ class Execution:
         taken = self.inputs[i].take()
         if taken is None:
             raise InvariantError("what the gate holds was offered from here")
-        self._last = taken
+        self.last_taken = taken
         before = self._senders.get(i)
         self._senders[i] = taken.receipt.sender_attempt
         sender = self.inputs[i].channel.source, taken.receipt.sender_attempt
@@ -379,25 +356,11 @@ class Execution:
     def _check_nothing_left(self, what: str) -> bool:
         """The inputs are at their end: so must the log be. False: nothing is left to do."""
         if self.body.replaying:
-            cursor = self.body.choices.cursor
-            epoch = self.body.epoch
-            following = cursor.peek(epoch) if cursor is not None else None
-            offset = cursor.offset(epoch) if cursor is not None else None
-            left = DivergenceFound(
-                f"The recording holds no more {what} for {self.plan.task}, but "
-                f"{self.plan.where_at(MAIN, epoch, offset or 0)} goes on in epoch {epoch} at offset {offset} with "
-                f"{following or 'a later epoch'}.",
-                thread=MAIN,
-                epoch=epoch,
-                offset=offset,
-                asked="nothing more",
-                logged=repr(following),
-            )
-            self._differs(left)
+            self._differs(partings.of_rest(self, what))
             self.body.choices.cursor = None  # nothing can be asked of what is left over
         for k, pending in enumerate(self.pending):
             if pending:
-                self._differs(self._wrong_size(k, pending[0], self.body.writers[k].available_bytes))
+                self._differs(partings.of_size(self, k, pending[0], self.body.writers[k].available_bytes))
                 pending.clear()
         return False
 
@@ -410,81 +373,15 @@ class Execution:
         except (DivergenceFound, Missing, InvariantError):
             raise
         except Divergence as found:
-            self._check_log_is_there(found)
-            raise self._log_differs(found) from None
+            partings.check_log_is_there(self, found)
+            raise partings.of_log(self, found) from None
         except CorruptMember as fault:
-            raise self._bad_buffer(fault) from None
+            raise partings.of_bad_buffer(self, fault) from None
         except ReplayError:
             raise
         except (Exception, SystemExit) as fault:
-            _check_machine(fault)
-            raise DivergenceFound(
-                f"The operator of {self.plan.task} failed at record {self.body.record_count} of epoch "
-                f"{self.body.epoch} with {type(fault).__name__}: {fault}{self._last_buffer()}.",
-                **self._last_buffer_detail(),
-                asked="the record to be processed, as in the first execution",
-                logged=f"{type(fault).__name__}: {fault}",
-            ) from fault
-
-    def _check_log_is_there(self, found: Divergence) -> None:
-        """A log that a recording has no member of may be gone as well as empty: it contradicts nothing."""
-        plan = self.plan
-        returned = plan.recovered is not None and plan.where_at(found.thread, found.epoch, found.offset) == plan.where
-        if plan.is_own_log and not returned and found.epoch not in plan.logs.get(found.thread, {}):
-            member = member_name(plan.task, plan.take_from[0], found.thread, found.epoch)
-            raise Missing(
-                f"The recording lacks {member}, though at record {self.body.record_count} of epoch {self.body.epoch} "
-                f"the replay of {plan.task} asks for {found.asked}. So it can't be said whether it is identical.",
-                member=member,
-            )
-
-    def _log_differs(self, found: Divergence) -> DivergenceFound:
-        return DivergenceFound(
-            f"At record {self.body.record_count} of epoch {self.body.epoch} the replay of {self.plan.task} asks for "
-            f"{found.asked}, but {self.plan.where_at(found.thread, found.epoch, found.offset)} holds {found.logged} at "
-            f"offset {found.offset} of {found.thread}, epoch {found.epoch}.",
-            thread=found.thread,
-            epoch=found.epoch,
-            offset=found.offset,
-            asked=found.asked,
-            logged=found.logged,
-            record_count=self.body.record_count,
-        )
-
-    def _bad_buffer(self, fault: CorruptMember) -> DivergenceFound:
-        if self._last is None:
-            return damaged(fault, fault.path or "a buffer", None)
-        return DivergenceFound(
-            f"{self._last.buffer.path}: buffer {self._last.buffer.frame.seq} of "
-            f"{self.shape.inputs[self._last.i]} does not continue its stream: {fault.why}.",
-            **self._last_buffer_detail(),
-            why=fault.why,
-        )
-
-    def _last_buffer(self) -> str:
-        if self._last is None:
-            return ""
-        return f", in buffer {self._last.buffer.frame.seq} of {self.shape.inputs[self._last.i]}"
-
-    def _last_buffer_detail(self) -> dict[str, Any]:
-        if self._last is None:
-            return {}
-        placed = self._last.buffer
-        return {
-            "member": placed.path,
-            "offset": placed.offset,
-            "buffer": placed.frame.seq,
-            "channel": self.shape.inputs[self._last.i],
-        }
-
-
-_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.EIO, errno.ENOMEM)
-
-
-def _check_machine(fault: BaseException) -> None:
-    """What the machine, or a limit, has no more of says nothing about the recording."""
-    if isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno in _OF_THE_MACHINE):
-        raise fault
+            partings.check_machine(fault)
+            raise partings.of_operator(self, fault) from fault
 
 
 def _number(state: Mapping[str, Any] | None, part: str, key: str) -> int:
