@@ -140,8 +140,10 @@ def shrink_path(path: Path, wanted: Wanted, out: Path) -> dict[str, Any]:
     return {
         **made.outcome.to_json(),
         "out": str(out),
-        "units": made.units,
-        "of_units": made.of_units,
+        made.of_what: made.left,
+        f"of_{made.of_what}": made.of,
+        "bytes": made.size_bytes,
+        "replay_with": {name: value for name, value in made.asked.items() if value is not None},
         "tried": made.tried,
     }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from dashboard import junit, replaying
+from dashboard import junit, replaying, store
 from dashboard.management.base import ERROR, GOOD, NOT_GOOD, OPERATING, Failure, Outcome, WrongUse
 from dashboard.management.base import Command as Base
 from dashboard.models import Job
@@ -86,15 +86,8 @@ class Command(Base):
 
     def _replays(self, target: str, wanted: replaying.Wanted) -> list[dict[str, Any]]:
         if not replaying.is_job_id(target):
-            path = Path(target)
-            if not path.exists():
-                raise Failure(f"{target} is neither a job's id nor a path that exists.")
-            return replaying.replay_path(path, wanted)
-        open_folder()
-        job = Job.objects.filter(id=target).first()
-        if job is None:
-            raise Failure(f"There is no job {target} in this data folder; a path is forced by ./{target}.")
-        return replaying.replay_job(job, wanted, self.stderr.write)
+            return replaying.replay_path(self._bundle_of(target), wanted)
+        return replaying.replay_job(self._job(target), wanted, self.stderr.write)
 
     def _shrink(self, targets: list[str], wanted: replaying.Wanted, options: dict[str, Any]) -> Outcome:
         if options["fail_on_divergence"] or len(targets) > 1:
@@ -103,17 +96,32 @@ class Command(Base):
             raise WrongUse(
                 "--shrink goes to the first divergence: --until, --on-divergence and --hunt do not go with it."
             )
-        if replaying.is_job_id(targets[0]):
-            raise WrongUse("--shrink goes with a bundle's path. Export the job, then shrink what was written.")
-        path = Path(targets[0])
-        if not path.exists():
-            raise Failure(f"{targets[0]} is neither a job's id nor a path that exists.")
-        made = replaying.shrink_path(path, wanted, options["shrink"])
+        made = replaying.shrink_path(self._bundle_of(targets[0]), wanted, options["shrink"])
+        left = "units" if "units" in made else "members"
+        how = " ".join(f"--{name} {value}" for name, value in made["replay_with"].items())
         text = (
-            f"{made['out']}: {made['units']} of {made['of_units']} units still diverge: replay it with --task "
-            f"{made['task']} --attempt {made['attempt']}. {made['sentence']}"
+            f"{made['out']}: {made[left]:,} of {made[f'of_{left}']:,} {left} still diverge ({made['bytes']:,} bytes): "
+            f"replay it with {how}. {made['sentence']}"
         )
         return Outcome(text, made)
+
+    def _bundle_of(self, target: str) -> Path:
+        if replaying.is_job_id(target):
+            path = store.pack_path(self._job(target).id)
+            if not path.exists():
+                raise Failure("The job's bundle is no longer in the store.")
+            return path
+        path = Path(target)
+        if not path.exists():
+            raise Failure(f"{target} is neither a job's id nor a path that exists.")
+        return path
+
+    def _job(self, target: str) -> Job:
+        open_folder()
+        job = Job.objects.filter(id=target).first()
+        if job is None:
+            raise Failure(f"There is no job {target} in this data folder; a path is forced by ./{target}.")
+        return job
 
     def _all(self, targets: list[str], wanted: replaying.Wanted, junit_path: Path | None) -> Outcome:
         """To the end of the list, whatever one of them says: a build server wants to know all."""

@@ -110,6 +110,9 @@ class _Writing:
     def members(self) -> dict[str, bytes]:
         """The excerpt, by member."""
         self.epoch = self.plan.checkpoint
+        if not self._shape.inputs:
+            part = (self.plan.state or {}).get("source", {})
+            self.senders[self.plan.task] = _Sender(self.epoch, int(part.get("offset", 0)))
         self._log(b"")
         for unit in self.kept.units:
             self._unit(unit)
@@ -127,6 +130,8 @@ class _Writing:
     def _unit(self, unit: Unit) -> None:
         if unit.i is not None:
             self._receive(unit, self.whole.task(self.plan.task).inputs[unit.i])
+        if unit.offset is not None and unit.record is not None:
+            self._read(unit.offset, unit.record)
         chose = list(unit.chose)
         if unit.kind == "async" and unit.determinant is not None and chose:
             asynchronous: Any = unit.determinant
@@ -143,6 +148,15 @@ class _Writing:
                 self._cut(outputs[k].channel, data, is_event, self._upto(unit, k))
         for line in unit.gave:
             self._give(line)
+        self.count += unit.elements if not self._shape.inputs and unit.ends_epoch is None else 0
+
+    def _read(self, offset: int, record: Record) -> None:
+        """A source's own record, as the next of its partition."""
+        own = self.senders[self.plan.task]
+        self.read[self.plan.task, offset] = own.offset
+        line = {"offset": own.offset, "t_us": self.t_us, "record": [record.key, record.timestamp, record.value]}
+        self._add(self.plan.task, attempt_of(self.plan), "source", self.epoch, json_bytes(line) + b"\n")
+        own.offset += 1
 
     def _receive(self, unit: Unit, channel: str) -> None:
         """The input's buffer, its sending and receipt; and its record as that of a source."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from replay.bundle.content import content_id
 from replay.bundle.members_in_memory import MembersInMemory
@@ -18,6 +18,7 @@ from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.members import placed_buffers
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
+from replay.debugger.shrinking.cutting import Cutting
 from replay.debugger.shrinking.excerpt import Kept, attempt_of, excerpt
 from replay.debugger.shrinking.units import Gathered, Unit, gathered
 from replay.errors import ReplayError, WrongSetting
@@ -27,22 +28,30 @@ from replay.model import MAIN, json_bytes, read_json
 
 _HELD_BYTES = 1 << 20
 _NO_SHRINK = "Replay it as it is; it stays a regression test as a whole"
+MOST_BYTES = 512 << 20
+"""So much of a recording is held in memory while members are left out of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """The excerpt, how it diverges, and of how many units how many are left."""
+    """The excerpt, how its replay (`asked`) diverges, and of how many units, or members, how many are left."""
 
     members: MembersInMemory
     outcome: Outcome
-    task: str
-    attempt: int
-    units: int
-    of_units: int
+    asked: Mapping[str, Any]
+    of_what: Literal["units", "members"]
+    left: int
+    of: int
     tried: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all members together."""
+        return sum(map(len, self.members.members.values()))
 
 
 Signature = tuple[Any, ...]
+OnTry = Callable[[int, int], None]
 
 
 def shrink(
@@ -51,31 +60,56 @@ def shrink(
     task: str | None = None,
     failure: int | None = None,
     attempt: int | None = None,
-    on_try: Callable[[int, int], None] = lambda tried, units: None,
+    on_try: OnTry = lambda tried, left: None,
 ) -> Shrunk:
-    """Of the replay that these name, which must diverge while its operator is executed; raises `ReplayError`."""
-    outcome = replay(source, task=task, failure=failure, attempt=attempt)
-    detail = outcome.detail
+    """Of the replay that these name, which must diverge; raises `ReplayError` where it does not.
+
+    By what its task was given, where that is enough for it to diverge in the same way; else by members.
+    """
+    asked: dict[str, Any] = {"task": task, "failure": failure, "attempt": attempt}
+    outcome = replay(source, **asked)
     if outcome.verdict != "diverged":
         raise WrongSetting(
             f"the replay of {outcome.task} is {outcome.verdict}: there is nothing to shrink",
             remedy="Name the failure or the attempt whose replay diverges",
         )
-    if "records" not in detail:
-        raise WrongSetting(
-            f"this recording contradicts itself before anything is executed ({detail.get('member', 'its events')}), so "
-            f"no excerpt of what a task did shows it",
-            remedy=_NO_SHRINK,
-        )
+    if failure is None and attempt is None:
+        asked["failure"] = outcome.failure
+    made = _by_units(source, outcome, on_try) if "records" in outcome.detail else None
+    return made or _by_members(source, asked, on_try)
+
+
+def _by_units(source: RecordingSource, outcome: Outcome, on_try: OnTry) -> Shrunk | None:
+    """None where no attempt diverges so when it is executed from its own log alone."""
+    detail = outcome.detail
     of = str(detail["task"])
     there = str(detail.get("member", "")).split("/")
     cut_by = [int(there[2])] if there[:2] == ["tasks", of] else []  # whose buffer it is that differs
     attempts = [one for one in dict.fromkeys((int(detail["attempt"]), *cut_by)) if one in source.attempts(of)]
     for one in attempts:
-        shrinking = _Shrinking(source, of, one, on_try)
-        if (whole := shrinking.whole()) is not None:
-            return shrinking.run(whole)
-    raise WrongSetting(f"no attempt of {of} diverges so when it is executed from its own log alone", remedy=_NO_SHRINK)
+        try:
+            shrinking = _Shrinking(source, of, one, on_try)
+            whole = gathered(source, shrinking.story, shrinking.plan)
+        except (Missing, ReplayError):
+            continue
+        if whole is not None and (made := shrinking.run(whole)) is not None:
+            return made
+    return None
+
+
+def _by_members(source: RecordingSource, asked: Mapping[str, Any], on_try: OnTry) -> Shrunk:
+    names = list(source.members.names())
+    size = sum(source.members.size(name) for name in names)
+    if size > MOST_BYTES:
+        raise WrongSetting(
+            f"the recording has {size:,} bytes, and how it diverges can only be shown by leaving members out of it, "
+            f"for which it may have {MOST_BYTES:,}",
+            remedy=_NO_SHRINK,
+        )
+    cutting = Cutting({name: source.members.read(name) for name in names}, asked, {"of": content_id(source), **asked})
+    cutting.on_try = on_try
+    members, outcome = cutting.run()
+    return Shrunk(members, outcome, asked, "members", len(members.members), len(names), cutting.tried)
 
 
 @dataclass(slots=True)
@@ -83,7 +117,7 @@ class _Shrinking:
     source: RecordingSource
     task: str
     attempt: int
-    on_try: Callable[[int, int], None]
+    on_try: OnTry
     story: Story = field(init=False)
     plan: Plan = field(init=False)
     of: dict[str, Any] = field(default_factory=dict)
@@ -93,34 +127,26 @@ class _Shrinking:
 
     def __post_init__(self) -> None:
         self.story = Story.read(self.source.events())
-        if not self.source.graph.task(self.task).inputs:
-            raise WrongSetting(f"{self.task} is a source, which has no inputs to leave out", remedy=_NO_SHRINK)
-        try:
-            self.plan = plan_of_attempt(self.source, self.story, self.source.graph.task(self.task).id, self.attempt)
-        except Missing as missing:
-            raise WrongSetting(missing.sentence.rstrip("."), remedy=_NO_SHRINK) from None
+        self.plan = plan_of_attempt(self.source, self.story, self.source.graph.task(self.task).id, self.attempt)
         self.of = {"of": content_id(self.source), "task": self.task, "attempt": self.attempt}
 
-    def whole(self) -> Gathered | None:
-        """All units of the attempt, up to where it diverges; None where it does not."""
-        return gathered(self.source, self.story, self.plan)
-
-    def run(self, whole: Gathered) -> Shrunk:
-        """The smallest that was found."""
+    def run(self, whole: Gathered) -> Shrunk | None:
+        """The smallest that was found; None where the divergence does not come again in what ends with it."""
         first, last = _up_to(self.source, self.plan, whole)
         kept = Kept((*first, last))
         self.wanted = self._signature(kept)
         self.varies = self._signature(kept) != self.wanted
         if not self.wanted or not self._diverges(kept):
-            raise WrongSetting(
-                f"the divergence of {self.task} does not come again in an excerpt that ends with it", remedy=_NO_SHRINK
-            )
+            return None
         kept = self._fewer_units(kept)
         kept = self._fewer_vertices(kept)
         of = {**self.of, "units": len(kept.units), "of_units": len(first) + 1}
         members = excerpt(self.source, self.plan, kept, of)
-        outcome = replay(Bundle(members), task=self.task, attempt=attempt_of(self.plan))
-        return Shrunk(members, outcome, self.task, attempt_of(self.plan), len(kept.units), len(first) + 1, self.tried)
+        asked = {"task": self.task, "attempt": attempt_of(self.plan)}
+        outcome = replay(Bundle(members), **asked)  # type: ignore[arg-type]
+        if outcome.verdict != "diverged":
+            return None
+        return Shrunk(members, outcome, asked, "units", len(kept.units), len(first) + 1, self.tried)
 
     def _signature(self, kept: Kept) -> Signature:
         """How a candidate diverges; empty where it does not, or is none at all."""

@@ -19,6 +19,7 @@ from replay.log.codec import encode
 from replay.log.determinants import Determinant, Order
 from replay.model import Record, json_bytes
 from replay.runtime.body.records import record_bytes
+from replay.runtime.body.task import TaskBody
 from replay.runtime.operators import Operator
 
 Kind = Literal["begin", "record", "event", "async"]
@@ -28,7 +29,8 @@ Kind = Literal["begin", "record", "event", "async"]
 class Unit:
     """`i` and `data`: what came from which input (a source: None and the record's line). `chose` are its determinants,
     without orders; `wrote` its bytes by output, an event apart from records; `gave` its writes to the outside.
-    `made`: what the replay makes where `wrote` is what the recording holds in its place.
+    `made`: what the replay makes where `wrote` is what the recording holds in its place. Of a source: `offset` is the
+    record's in its partition, `elements` how many it emitted in its epoch.
     """
 
     kind: Kind
@@ -42,6 +44,8 @@ class Unit:
     gave: list[list[Any]] = field(default_factory=list)
     ends_epoch: int | None = None
     made: dict[int, bytes] = field(default_factory=dict)
+    offset: int | None = None
+    elements: int = 0
 
     def write(self, k: int, data: bytes, *, is_event: bool = False) -> None:
         """Adds to what goes to an output."""
@@ -62,7 +66,17 @@ class Gathering(Probe):
     def __init__(self, comparison: Comparison, operator: Operator, recovered: Logs | None = None):
         super().__init__(comparison, operator, recovered)
         self.units: list[Unit] = [Unit("begin")]
+        self.body: TaskBody | None = None
         self._taken: Taken | None = None
+        self._emitted = 0
+
+    def _begin(self, unit: Unit) -> None:
+        """Another one is in hand from now on."""
+        if self.body is not None:
+            if self.unit.ends_epoch is None:
+                self.unit.elements = self.body.record_count - self._emitted
+            self._emitted = self.body.record_count
+        self.units.append(unit)
 
     @property
     def unit(self) -> Unit:
@@ -78,24 +92,26 @@ class Gathering(Probe):
         """A barrier is a unit; the records of a buffer are each their own."""
         frame = self._taken.buffer.frame if self._taken is not None else None
         if frame is not None and frame.is_event and b'"barrier"' in frame.payload:
-            self.units.append(Unit("event", i, frame.payload))
+            self._begin(Unit("event", i, frame.payload))
 
     def delivering(self, record: Record, record_count: int) -> None:
         """A record is about to be processed."""
         super().delivering(record, record_count)
         i = None if self._taken is None else self._taken.i
-        self.units.append(Unit("record", i, record_bytes(record), record=record))
+        of_source = self.body is not None and not self.body.shape.inputs
+        offset = self.body.source_offset - 1 if self.body is not None and of_source else None
+        self._begin(Unit("record", i, record_bytes(record), record=record, offset=offset))
 
     def taking_watermark(self, i: int, watermark_ms: int, record_count: int) -> None:
         """A watermark is about to be processed."""
         super().taking_watermark(i, watermark_ms, record_count)
         payload = self._taken.buffer.frame.payload if self._taken is not None else b""
-        self.units.append(Unit("event", i, payload))
+        self._begin(Unit("event", i, payload))
 
     def firing(self, determinant: Determinant) -> None:
         """An asynchronous determinant is about to be executed."""
         super().firing(determinant)
-        self.units.append(Unit("async", determinant=determinant))
+        self._begin(Unit("async", determinant=determinant))
 
     def took(self, determinant: Determinant, epoch: int, offset: int) -> None:
         """A determinant of the log was used: orders follow from the units."""
@@ -141,6 +157,7 @@ def gathered(source: RecordingSource, story: Story, plan: Plan) -> Gathered | No
     try:
         execution = Execution(source, plan, operator, gathering)
         execution.body.observer = gathering
+        gathering.body = execution.body
         execution.body.choices.observer = gathering
         execution.run()
     except DivergenceFound as found:

@@ -12,6 +12,7 @@ import pytest
 
 from bench.server_process import ROOT, Ran, ServerProcess, processes_of, run_command, wait_until
 from replay.bundle.containers import open_container
+from replay.bundle.frames import RECEIPT_BYTES
 from replay.bundle.reader import open_bundle
 
 pytestmark = pytest.mark.serial
@@ -170,7 +171,8 @@ def test_a_diverging_replay_is_shrunk_to_a_bundle(data: Path, recording: Path, t
     assert ran.status == 0, ran.out + ran.err
     said = last_object(ran)
     assert said["verdict"] == "diverged" and said["units"] <= said["of_units"] and small.exists()
-    again = run_command(data, "replay", str(small), "--task", said["task"], "--attempt", str(said["attempt"]), "--json")
+    with_options = [word for name, value in said["replay_with"].items() for word in (f"--{name}", str(value))]
+    again = run_command(data, "replay", str(small), *with_options, "--json")
     assert (again.status, last_object(again)["verdict"]) == (3, "diverged"), again.err
     assert last_object(again)["detail"]["logged_record"] == said["detail"]["logged_record"]
 
@@ -179,6 +181,24 @@ def test_a_diverging_replay_is_shrunk_to_a_bundle(data: Path, recording: Path, t
     assert run_command(data, "replay", str(bundle), "--shrink", str(small)).status == 1, "it was overwritten"
     for more in (["--until", "end"], ["--hunt"], ["--fail-on-divergence"], [str(recording)]):
         assert run_command(data, "replay", str(bundle), *more, "--shrink", str(tmp_path / "no")).status == 2
+
+
+def test_a_stored_job_that_contradicts_itself_is_shrunk_by_members(data: Path, tmp_path: Path) -> None:
+    bundle, small = tmp_path / "bundle", tmp_path / "small.zip"
+    line = "record pass-through --seed 11 --events 150 --parallelism 1 --rate-per-s 4000 --kill map-1.0@20 --out"
+    ran = run_command(data, *line.split(), str(bundle))
+    assert ran.status == 0, ran.err
+    victim = sorted(bundle.glob("tasks/map-1.0/1/received-0/*.rcv"))[0]
+    victim.write_bytes(victim.read_bytes()[RECEIPT_BYTES:])
+    job = last_object(run_command(data, "ingest", str(bundle), "--json"))["job"]
+    ran = run_command(data, "replay", job, "--shrink", str(small))
+    assert ran.status == 0, ran.out + ran.err
+    assert f"{small}: " in ran.out and " members still diverge (" in ran.out
+    assert "replay it with --failure 0. " in ran.out
+    again = run_command(data, "replay", str(small), "--failure", "0", "--json")
+    assert (again.status, last_object(again)["verdict"]) == (3, "diverged"), again.err
+    gone = run_command(data, "replay", "j_000000000000", "--shrink", str(tmp_path / "none"))
+    assert gone.status == 1 and "There is no job j_000000000000" in gone.err
 
 
 def test_going_on_is_an_option_of_both_ways(data: Path, recording: Path) -> None:

@@ -132,7 +132,7 @@ def recorded_with(operator: type[PassThrough], monkeypatch: Any, **options: Any)
     """A small job with one failure, whose maps are that operator."""
     monkeypatch.setitem(registry.OPERATORS, NAME, operator)
     small = {"events": 400, "rate_per_s": 4000.0, "depth": 4, "checkpoint_interval_ms": 60, "buffer_bytes": 512}
-    run = run_of(RecordOptions(kills=("map-1.0@95",), **{"seed": 7, **small, **options}), PROTOCOLS)
+    run = run_of(RecordOptions(**{"seed": 7, "kills": ("map-1.0@95",), **small, **options}), PROTOCOLS)
     members = EngineMembers()
     Engine(run, members).run()
     files = {name: bytes(data) for name, data in members.members.items()}

@@ -12,6 +12,9 @@ from replay.debugger.shrinking import shrink as shrinking
 from replay.debugger.shrinking.shrink import Shrunk, shrink
 from replay.errors import ReplayError
 from replay.jobs import registry
+from replay.jobs.graphs import operator_name
+from replay.jobs.pass_through import Source
+from replay.model import Record
 from tests.oracle_reader import complaints
 from tests.replay.debugger.diverging import planted
 from tests.replay.debugger.recordings import one_failure
@@ -58,13 +61,13 @@ def test_the_excerpt_diverges_as_the_whole_and_is_a_good_bundle(
     assert one["reason"]["code"] == other["reason"]["code"], where
     assert one.get("line") == other.get("line"), where
     assert one.get("logged_record") == other.get("logged_record") or recorded is planted.TellsTime, where
-    assert 1 < made.units <= made.of_units
+    assert made.of_what == "units" and 1 < made.left <= made.of
     assert complaints(written(made, tmp_path)) == []
     again = shrink(bundle_of(members), failure=0)
     if recorded is not planted.TellsTime:
         assert again.members.members == made.members.members, "the same recording shrinks to the same bytes"
     installed(recorded, monkeypatch)
-    healed = replay(bundle_of(MemoryMembers(made.members.members)), task=made.task, attempt=made.attempt)
+    healed = replay(bundle_of(MemoryMembers(made.members.members)), **made.asked)
     # What only the older operator's choice followed from can't be known without it: there the log alone is kept.
     if recorded not in (planted.TellsTime, planted.AsksTheClock):
         assert healed.verdict == "identical", f"with the operator that was recorded: {healed.sentence}"
@@ -76,7 +79,7 @@ def test_what_the_divergence_follows_from_stays(seed: int, monkeypatch: Any) -> 
     members = recording(planted.Counts, monkeypatch, seed=seed)
     installed(planted.CountsOtherwise, monkeypatch)
     made = shrink(bundle_of(members), task="map-1.0", attempt=0)
-    assert made.of_units > 4 == made.units, f"seed {seed}: the beginning and three records"
+    assert made.of > 4 == made.left, f"seed {seed}: the beginning and three records"
     keys = {line.split(b'"record":["')[1][:3] for line in _source_lines(made)}
     assert len(_source_lines(made)) == 3 and len(keys) == 1, f"seed {seed}"
 
@@ -116,15 +119,57 @@ def test_a_damaged_buffer_shrinks_to_the_record_in_it(monkeypatch: Any, tmp_path
     at = data.index(b"sound")
     damaged = members.with_(name, data[:at] + b"t" + data[at + 1 :])
     made = shrink(bundle_of(damaged), failure=0)
-    assert made.units == 2 and '"tound"' in made.outcome.detail["logged_record"]
+    assert made.left == 2 and '"tound"' in made.outcome.detail["logged_record"]
     assert complaints(written(made, tmp_path)) == []
+
+
+class Numbered(Source):
+    """Says of each record how many of its key it had read."""
+
+    third = "read"
+
+    def open(self, context: Any) -> None:
+        super().open(context)
+        self.counts: dict[str, int] = {}
+
+    def on_record(self, record: Record, context: Any) -> None:
+        count = self.counts[record.key] = self.counts.get(record.key, 0) + 1
+        context.emit(Record(record.key, record.timestamp, [self.third if count == 3 else "read", record.value]))
+
+    def snapshot(self) -> dict[str, Any]:
+        return {"counts": [[key, count] for key, count in sorted(self.counts.items())]}
+
+    def restore(self, state: Any) -> None:
+        self.counts = dict(state["counts"])
+
+
+class NumberedOtherwise(Numbered):
+    third = "changed"
+
+
+@pytest.mark.parametrize("seed", [7, 11, 13])
+def test_a_divergence_of_a_source_shrinks_to_the_records_that_it_follows_from(
+    seed: int, monkeypatch: Any, tmp_path: Path
+) -> None:
+    name = operator_name(Source)
+    monkeypatch.setitem(registry.OPERATORS, name, Numbered)
+    members = recording(planted.Sound, monkeypatch, seed=seed)
+    monkeypatch.setitem(registry.OPERATORS, name, NumberedOtherwise)
+    source = next(one for one in bundle_of(members).graph.order if one.startswith("source"))
+    made = shrink(bundle_of(members), task=source, attempt=0)
+    where = f"seed {seed}: {made.outcome.sentence}"
+    assert (made.of_what, made.left) == ("units", 4), where  # the beginning and three records of one key
+    assert made.outcome.verdict == "diverged" and made.of > made.left, where
+    assert '"changed"' in made.outcome.detail["asked_record"], where
+    assert complaints(written(made, tmp_path)) == [], where
+    again = shrink(bundle_of(members), task=source, attempt=0)
+    assert again.members.members == made.members.members, where
+    monkeypatch.setitem(registry.OPERATORS, name, Numbered)
+    healed = replay(bundle_of(MemoryMembers(made.members.members)), **made.asked)
+    assert healed.verdict == "identical", f"seed {seed}: {healed.sentence}"
 
 
 def test_what_can_not_be_shrunk_says_why(monkeypatch: Any) -> None:
     members = one_failure()
     with pytest.raises(ReplayError, match="is identical: there is nothing to shrink"):
         shrink(bundle_of(members), failure=0)
-    lines = members.members["events.ndjson"].splitlines(keepends=True)
-    gone = members.with_("events.ndjson", b"".join(lines[:-9] + lines[-8:]))
-    with pytest.raises(ReplayError, match="contradicts itself before anything is executed"):
-        shrink(bundle_of(gone), failure=0)
