@@ -158,9 +158,18 @@ class Step(Schema):
     text: str | None
 
 
+class OpenOrder(Schema):
+    step: int
+    before: int = Field(description="the step that may as well have come after it")
+    task: str = Field(description="whose that one is")
+
+
 class StepPage(Schema):
     steps: list[Step]
     written: int = Field(description="Steps that can be read so far; a replay that is running writes more.")
+    open_orders: list[OpenOrder] = Field(
+        description="Of these steps those of which the recording does not say that they came after another one."
+    )
 
 
 class StateEntry(Schema):

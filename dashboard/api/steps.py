@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from django.http import HttpRequest, StreamingHttpResponse
@@ -15,6 +16,7 @@ from dashboard.api.streams import streamed
 from dashboard.models import Replay
 from dashboard.problems import Problem
 from dashboard.queries import effects, find, hits, state, steps, why
+from dashboard.queries.of_task import open_orders
 from replay.debugger.searching.conditions import WrongSearch
 from replay.debugger.searching.structured import MOST_TEXT, read
 
@@ -37,7 +39,8 @@ def read_steps(
     if end - first > MOST_STEPS:
         raise Problem(422, f"to: at most {MOST_STEPS} steps at once; ask for {first} to {first + MOST_STEPS}.")
     with steps.reading(replay) as written:
-        return {"steps": written.between(first, end), "written": written.steps}
+        unproven = [asdict(one) for one in open_orders(written, first, end).values()]
+        return {"steps": written.between(first, end), "written": written.steps, "open_orders": unproven}
 
 
 @router.get("/replays/{replay_id}/state", response={200: StatePage, **READ})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dashboard.queries.find import nearest_step
@@ -38,6 +38,13 @@ class Landing:
 
 def moved(written: StepReader, row: dict[str, Any], words: str, breakpoints: list[Search]) -> Landing:
     """From a step by what was asked for. Raises `WrongSearch` where it is no words of moving and no search."""
+    landing = _moved(written, row, words, breakpoints)
+    if landing.step is not None or written.complete:
+        return landing
+    return replace(landing, why=f"{landing.why} Steps are still being written: {written.steps:,} so far.")
+
+
+def _moved(written: StepReader, row: dict[str, Any], words: str, breakpoints: list[Search]) -> Landing:
     words = " ".join(words.split()) if "'" not in words and '"' not in words else words.strip()
     if words in ("continue", "reverse-continue"):
         return _continued(written, row["step"], breakpoints, forwards=words == "continue")
@@ -78,7 +85,7 @@ def _continued(written: StepReader, step: int, breakpoints: list[Search], *, for
 
 
 def _named(written: StepReader, row: dict[str, Any], words: str) -> Landing | None:
-    """Epochs, records, times and states, wherever one stands."""
+    """Times; and epochs, records and states of the task where one stands, or of another one if it has none such."""
     condition: Condition
     if found := _NAMED.fullmatch(words):
         number = _whole(found["number"])
@@ -96,7 +103,10 @@ def _named(written: StepReader, row: dict[str, Any], words: str) -> Landing | No
         condition, missing = Enters(found["state"]), f"This replay does not enter {found['state']}."
     else:
         return None
-    return Landing(nearest_step(written, [Search(condition)], after=-1), missing)
+    of_task = All((condition, Comparison(FIELDS["task"], "=", str(row["task"]))))
+    tried = [Search(condition)] if _TIME.fullmatch(words) else [Search(of_task), Search(condition)]
+    steps = (nearest_step(written, [search], after=-1) for search in tried)
+    return Landing(next((step for step in steps if step is not None), None), missing)
 
 
 def _searched(written: StepReader, step: int, words: str) -> Landing:

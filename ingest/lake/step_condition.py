@@ -20,6 +20,7 @@ from replay.debugger.searching.conditions import (
     Missing,
     Not,
     OneOf,
+    OpenOrder,
     Related,
     Value,
 )
@@ -29,6 +30,15 @@ _SIGNS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _TABLES = {"taken": "taken", "changes": "state_changes"}
 # The steps that a query looks at, bound anew by each; what stands in another table is looked up there within them.
 RANGE = "step >= $range_from AND step < $range_end"
+
+# A task comes into a state by a step of its recovery's walk, of which there are few, or by its very first one.
+_ENTERED = """
+SELECT min(step) AS step FROM steps WHERE state = {state} GROUP BY task
+UNION SELECT step FROM (
+    SELECT step, state, lag(state) OVER (PARTITION BY task ORDER BY step) AS was
+    FROM steps WHERE kind IN ('transition', 'restore', 'request', 'answer', 'merge')
+) WHERE state = {state} AND was <> {state}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,7 @@ class Compiler:
     params: dict[str, Any] = field(default_factory=dict)
     kept: list[Kept] = field(default_factory=list)
     needs_taken: bool = False
+    needs_open_orders: bool = False
 
     def sql(self, condition: Condition) -> str:
         match condition:
@@ -62,8 +73,10 @@ class Compiler:
             case Differs():
                 return f"step IN (SELECT step FROM buffers WHERE {RANGE} AND NOT matches)"
             case Enters(state):
-                entered = f"SELECT min(step) AS step FROM steps WHERE state = {self._bound(state)} GROUP BY task"
-                return self._in_kept(f"SELECT step FROM ({entered})")
+                return self._in_kept(_ENTERED.replace("{state}", self._bound(state)))
+            case OpenOrder():
+                self.needs_open_orders = True
+                return f"step IN (SELECT step FROM open_orders WHERE {RANGE})"
             case Related():
                 return self._in_kept(self._related(condition))
 

@@ -22,6 +22,7 @@ FIRST_WINDOW_STEPS = 65_536
 LARGEST_WINDOW_STEPS = 2_097_152
 WINDOW_GROWTH = 4
 TAKEN_SINCE_VERSION = 2
+OPEN_ORDERS_SINCE_VERSION = 4
 _EVERYWHERE = {"range_from": 0, "range_end": 2**62}
 _PARAMETER = re.compile(r"\$(\w+)")
 _KEPT = re.compile(r"\bkept_\d+\b")
@@ -57,6 +58,11 @@ class StepSearch:
             raise NotWritten(
                 "these steps were written before what determinants say was kept beside them: "
                 "replay again to search by determinant, value or name"
+            )
+        if self._compiler.needs_open_orders and reader.version < OPEN_ORDERS_SINCE_VERSION:
+            raise NotWritten(
+                "these steps were written before it was looked at which orders the recording leaves open: "
+                "replay again to search for open-order"
             )
 
     def __enter__(self) -> StepSearch:

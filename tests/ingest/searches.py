@@ -38,6 +38,7 @@ class Steps:
     rows: list[Facts] = field(default_factory=list)
     changes: list[Facts] = field(default_factory=list)
     differing: set[int] = field(default_factory=set)
+    unproven: set[int] = field(default_factory=set)
 
     @classmethod
     def drawn(cls, seed: int, sink: ParquetStepSink, *, chunks: int) -> Steps:
@@ -69,6 +70,9 @@ class Steps:
                 matches = rng.choice((True, False, None))
                 sink.buffer(BufferRow(step, task, "join.0>b.1", step, 10, None, matches))
                 steps.differing |= {step} if matches is False else set()
+            if step and rng.random() < 0.2:
+                sink.open_order(step, rng.randrange(step))
+                steps.unproven.add(step)
             if chunks and step % max(1, count // chunks) == 0:
                 sink._write_chunk()
         return steps
@@ -193,10 +197,15 @@ def joined(
 
 def entering(state: str) -> Hits:
     def hits(steps: Steps) -> set[int]:
-        return {
-            min(rows) for task in TASKS
-            if (rows := [row["step"] for row in steps.rows if row["task"] == task and row["state"] == state])
-        }  # fmt: skip
+        found = set()
+        for task in TASKS:
+            seen, was = False, state
+            for row in (row for row in steps.rows if row["task"] == task):
+                walks = row["kind"] == "transition"
+                if row["state"] == state and (not seen or (walks and was != state)):
+                    found.add(row["step"])
+                seen, was = seen or row["state"] == state, row["state"] if walks else was
+        return found
 
     return hits
 
@@ -215,6 +224,7 @@ def leaves(draw: st.DrawFn) -> tuple[str, Hits]:
                 ("sent", where(lambda row: row["kind"] == "send-buffer")),
                 ("divergence", where(lambda row: row["kind"] == "diverge")),
                 ("differs", lambda steps: set(steps.differing)),
+                ("open-order", lambda steps: set(steps.unproven)),
                 ("time >= 1.5 s", where(lambda row: row["time"] >= 1_500_000)),
                 ("value is missing", where(lambda row: row["value"] is None)),
                 ("name is missing", where(lambda row: row["name"] is None)),

@@ -59,7 +59,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Enters:
-    """The first step of a task in a state."""
+    """A step at which a task comes into a state, each time."""
 
     state: str
 
@@ -77,6 +77,11 @@ class Differs:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenOrder:
+    """The recording does not say that the step came after another one that stands before it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Related:
     """What meets `one` and has (`negated`: has not) another step of `other` before or after it.
 
@@ -91,7 +96,7 @@ class Related:
     within: int | None = None
 
 
-Condition = Comparison | OneOf | Missing | All | AnyOf | Not | Enters | Changes | Differs | Related
+Condition = Comparison | OneOf | Missing | All | AnyOf | Not | Enters | Changes | Differs | OpenOrder | Related
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from replay.debugger.searching.conditions import (
     Missing,
     Not,
     OneOf,
+    OpenOrder,
     Related,
     Search,
     Value,
@@ -41,6 +42,7 @@ SHORT: dict[str, Condition] = {
     "sent": Comparison(_KIND, "=", "send-buffer"),
     "divergence": Comparison(_KIND, "=", "diverge"),
     "differs": Differs(),
+    "open-order": OpenOrder(),
 }
 """Words that are conditions by themselves."""
 
