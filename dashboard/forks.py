@@ -16,11 +16,12 @@ from dashboard.queries.graph import job_graph
 from dashboard.queries.steps import reading
 from dashboard.work.queue import enqueue
 from ingest.lake.step_reader import StepReader
-from replay.debugger.forks.changes import change_of, change_to_json
+from replay.debugger.forks.changes import MOST_CHANGES, change_of, change_to_json
 from replay.debugger.forks.offers import Offer, offers
 from replay.errors import WrongSetting
 
-MOST_FORKS = 200
+MOST_FORKS = 1000
+FORKABLE = ("identical", "free", "forked", "diverged")
 
 
 def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
@@ -44,6 +45,8 @@ def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
             attempt=parent.attempt,
             until=parent.until,
             parent=parent,
+            before=parent.chain,
+            diverged_at=parent.diverged_at if parent.change is not None else _diverged_at(parent),
             fork_step=step,
             change=meant,
         )
@@ -53,17 +56,36 @@ def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
 
 
 def _check_parent(parent: Replay, step: int) -> None:
-    if parent.change is not None:
-        raise Refused("This replay is a fork itself; fork the replay that it is a fork of.")
+    if len(parent.chain) >= MOST_CHANGES:
+        raise Refused(f"{len(parent.chain)} forks stand one on another here; fork one of those before it.")
     if parent.tasks:
         raise Refused("Recoveries replayed together are not forked; replay one of the tasks alone, and fork that.")
-    if parent.status not in READABLE or parent.verdict not in ("identical", "free"):
+    if parent.status not in READABLE or parent.verdict not in FORKABLE:
         came = parent.verdict or parent.status
-        raise Refused(f"This replay is {came}; only one that follows its log to the end can be forked.")
+        raise Refused(f"This replay is {came}; what its forks would begin from is not known.")
     if step >= parent.steps:
         raise Problem(422, f"This replay has no step {step}; its steps go from 0 to {parent.steps - 1}.")
+    begins, diverges = begins_at(parent), _diverged_at(parent)
+    if begins is not None and step <= begins:
+        raise Problem(422, f"This fork begins at step {begins}; fork its parent there, and then the fork of that.")
+    if diverges is not None and step >= diverges:
+        raise Refused(f"This replay diverges at step {diverges}; fork it before that.")
     if parent.forks.count() >= MOST_FORKS:
-        raise Refused(f"This replay has {MOST_FORKS} forks; delete one that is no longer needed.")
+        raise Refused(f"This replay has {MOST_FORKS:,} forks; delete one that is no longer needed.")
+
+
+def begins_at(replay: Replay) -> int | None:
+    """Of a fork, the step that says so."""
+    told = replay.detail.get("fork")
+    return told.get("step", replay.fork_step) if isinstance(told, dict) else replay.fork_step
+
+
+def _diverged_at(replay: Replay) -> int | None:
+    """The step of the first divergence; of one that diverged before there was any, the first step."""
+    if replay.verdict != "diverged":
+        return None
+    step = replay.detail.get("step")
+    return step if type(step) is int else 0
 
 
 def offered(replay: Replay, written: StepReader, step: int) -> list[Offer]:

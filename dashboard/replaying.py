@@ -17,6 +17,7 @@ from dashboard.work.watch import until_ended
 from ingest.launch import ReplayRequest, run_replay
 from replay.debugger.diverging.findings import OnDivergence
 from replay.debugger.executing.following import Until
+from replay.debugger.forks.changes import At, change_to_json
 from replay.debugger.ports import RecordingSource
 from replay.errors import ReplayError
 from replay.model import Manifest
@@ -36,8 +37,7 @@ class Wanted:
     until: Until = "snapshot"
     on_divergence: OnDivergence = "stop"
     hunt: bool = False
-    fork_step: int | None = None
-    change: dict[str, Any] | None = None
+    forks: tuple[At, ...] = ()
 
     def targets(self, failures: Sequence[tuple[int, str]]) -> list[Wanted]:
         if self.attempt is not None or self.failure is not None:
@@ -63,8 +63,8 @@ def replay_path(path: Path, wanted: Wanted) -> list[dict[str, Any]]:
     from replay.debugger.replay import replay
 
     with open_bundle(path) as bundle:
-        if wanted.fork_step is not None:
-            return [_forked(bundle, wanted, wanted.fork_step)]
+        if wanted.forks:
+            return [_forked(bundle, wanted)]
         failures = [(e["failure"], str(e["task"])) for e in bundle.events() if e.get("type") == "task-failed"]
         if wanted.hunt:
             of_task = dict(failures)  # a hunt is of one task
@@ -111,13 +111,15 @@ def _hunted(path: Path, wanted: Wanted) -> dict[str, Any]:
         return run_replay(request, log_path)
 
 
-def _forked(bundle: RecordingSource, wanted: Wanted, step: int) -> dict[str, Any]:
-    from replay.debugger.forks import change_of, fork
+def _forked(bundle: RecordingSource, wanted: Wanted) -> dict[str, Any]:
+    from replay.debugger.forks import fork
 
+    *before, last = wanted.forks
     return fork(
         bundle,
-        step=step,
-        change=change_of(wanted.change),
+        step=last.step,
+        change=last.change,
+        before=before,
         task=wanted.task,
         failure=wanted.failure,
         attempt=wanted.attempt,
@@ -154,8 +156,8 @@ def replay_job(job: Job, wanted: Wanted, say: Callable[[str], object]) -> list[d
     if job.status in PENDING:
         until_ended(job, command=f"replay {job.id}", say=say)
     failures = [(one["failure"], str(one["task"])) for one in job.facts.get("failures", [])]
-    if wanted.fork_step is not None:
-        return [_fork_as_work(job, wanted, wanted.fork_step, failures, say)]
+    if wanted.forks:
+        return [_forks_as_work(job, wanted, failures, say)]
     return _each(wanted.targets(failures) if job.readable else [wanted], lambda one: _as_work(job, one, say))
 
 
@@ -165,19 +167,25 @@ def _as_work(job: Job, wanted: Wanted, say: Callable[[str], object]) -> dict[str
     return _ended(job, replay, say)
 
 
-def _fork_as_work(
-    job: Job, wanted: Wanted, step: int, failures: Sequence[tuple[int, str]], say: Callable[[str], object]
+def _forks_as_work(
+    job: Job, wanted: Wanted, failures: Sequence[tuple[int, str]], say: Callable[[str], object]
 ) -> dict[str, Any]:
-    """Of the last replay of this that can be forked; where there is none, of one that is made now."""
+    """Of the last replay of this that goes as far and can be forked there; where there is none, of one made now."""
     one = wanted.targets(failures)[0]
     if one.failure is not None and one.task is None:  # a fork is of one task
         one = replace(one, task=dict(failures).get(one.failure))
-    made = job.replays.filter(failure=one.failure, attempt=one.attempt, change=None, verdict__in=["identical", "free"])
-    parent = (made.filter(task=one.task) if one.task else made).first()
+    made = job.replays.filter(failure=one.failure, attempt=one.attempt, until=one.until, change=None, hunt=False)
+    known = made.filter(task=one.task) if one.task else made
+    parent = known.filter(verdict__in=forks.FORKABLE).first()
     if parent is None:
-        parent = jobs.start_replay(job.owner, job, one.task or "", one.failure, one.attempt)
+        how = "stop", False, one.until
+        parent = jobs.start_replay(job.owner, job, one.task or "", one.failure, one.attempt, *how)  # type: ignore[arg-type]
         _ended(job, parent, say)
-    return _ended(job, forks.start(job.owner, parent, step, wanted.change), say)
+    told: dict[str, Any] = {}
+    for step, change in wanted.forks:
+        parent = forks.start(job.owner, parent, step, change_to_json(change))
+        told = _ended(job, parent, say)
+    return told
 
 
 def _ended(job: Job, replay: Replay, say: Callable[[str], object]) -> dict[str, Any]:

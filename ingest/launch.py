@@ -83,7 +83,8 @@ class IngestResult:
 class ReplayRequest:
     """Replay `task`'s recovery from `failure`, or re-execute its `attempt`, writing steps into `folder`.
 
-    With `change` it is a fork of that, at `fork_step`.
+    With `change` it is a fork of that, at `fork_step`; `before` are the forks that it is one of, and `diverged_at` is
+    where the replay diverged that was forked first.
     """
 
     pack: Path
@@ -96,6 +97,8 @@ class ReplayRequest:
     until: str = "snapshot"
     fork_step: int | None = None
     change: dict[str, Any] | None = None
+    before: Sequence[Mapping[str, Any]] = ()
+    diverged_at: int | None = None
     limits: ReplayLimits = field(default_factory=ReplayLimits)
 
 
@@ -371,5 +374,7 @@ def _replay_message(request: ReplayRequest) -> dict[str, Any]:
         "until": request.until,
         "fork_step": request.fork_step,
         "change": request.change,
+        "before": [dict(one) for one in request.before],
+        "diverged_at": request.diverged_at,
         "limits": asdict(request.limits),
     }

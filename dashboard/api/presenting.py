@@ -74,6 +74,7 @@ def replay_out(replay: Replay) -> dict[str, Any]:
         "parent": replay.parent_id,
         "fork_step": replay.fork_step,
         "change": replay.change,
+        "before": replay.before,
         "status": replay.status,
         "message": replay.message,
         "verdict": replay.verdict,

@@ -122,6 +122,7 @@ class ReplayOut(Schema):
     parent: str | None = Field(description="of a fork, the replay that it is one of, unless that is deleted")
     fork_step: int | None
     change: dict[str, Any] | None
+    before: list[dict[str, Any]] = Field(description="of a fork of a fork, {step, change} of each fork before it")
     status: str
     message: str
     verdict: str

@@ -54,6 +54,10 @@ class Replay(models.Model):
     parent = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="forks")
     fork_step = models.BigIntegerField(null=True, blank=True)
     change = models.JSONField(null=True, blank=True)
+    # Of a fork of a fork: [{step, change}] of those before it, the first one first. They may be deleted meanwhile.
+    before = models.JSONField(default=list, blank=True)
+    # Of a fork, the step at which the replay diverged that was forked first.
+    diverged_at = models.BigIntegerField(null=True, blank=True)
     status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
     message = models.TextField(blank=True, default="")
     verdict = models.CharField(max_length=16, choices=Verdict, blank=True, default="")
@@ -76,6 +80,11 @@ class Replay(models.Model):
         """Of recoveries that were replayed together, what each came to; empty for one by itself."""
         found = self.detail.get("tasks")
         return found if isinstance(found, list) else []
+
+    @property
+    def chain(self) -> list[dict[str, Any]]:
+        """Of a fork, the changes from the replay on that is nobody's fork; empty for that."""
+        return [] if self.change is None else [*self.before, {"step": self.fork_step, "change": self.change}]
 
     @property
     def named(self) -> str:

@@ -22,6 +22,7 @@ from dashboard.views.telling import tells_problems
 from dashboard.views.way_back import back_to_step
 from ingest.lake.step_reader import StepReader
 
+SHOWN = 8
 WORDS = {
     "order": ("Another order", "The next delivery from another input comes first."),
     "value": ("Another value", "It says something else."),
@@ -36,9 +37,28 @@ WORDS = {
 def forks_context(replay: Replay, written: StepReader, step: int) -> dict[str, Any]:
     return {
         "offers": [(one, *WORDS[one.change]) for one in forks.offered(replay, written, step)],
-        "forks": list(replay.forks.select_related("owner")[:50]),
+        "forks": fork_rows(replay, 0, SHOWN),
+        "forks_in_all": replay.forks.count(),
         "fork": replay.detail.get("fork") if replay.change else None,
+        "begins_at": forks.begins_at(replay),
+        "ancestors": _ancestors(replay),
     }
+
+
+def fork_rows(replay: Replay, first: int, count: int) -> list[Replay]:
+    """Newest first, as many as are looked at."""
+    return list(replay.forks.defer("detail").order_by("-created_at", "id")[first : first + count])
+
+
+def _ancestors(replay: Replay) -> list[tuple[dict[str, Any], str | None]]:
+    """The changes of the forks before it, the first one first, each with the replay that it made, where that is still
+    there."""
+    found: list[tuple[dict[str, Any], str | None]] = []
+    made = replay.parent
+    for one in reversed(replay.before):
+        found.append((one, None if made is None else made.id))
+        made = None if made is None else made.parent
+    return found[::-1]
 
 
 @login_required

@@ -20,6 +20,7 @@ from dashboard.queries.replay_overview import is_whole
 from dashboard.queries.steps import reading
 from dashboard.views.access import visible_replay
 from dashboard.views.parameters import whole
+from dashboard.views.replay_forks import fork_rows
 from dashboard.views.telling import tells_problems
 from ingest.lake.step_reader import StepReader
 from replay.model import Task
@@ -68,11 +69,16 @@ def _outputs(replay: Replay, written: StepReader, step: int, first: int, count: 
     return {"ledger": {"rows": ledger_window(_own(replay, written, step), step, first, count)}}
 
 
+def _forks(replay: Replay, written: StepReader, step: int, first: int, count: int) -> dict[str, Any]:
+    return {"forks": fork_rows(replay, first, count)}
+
+
 LISTS: dict[str, Callable[[Replay, StepReader, int, int, int], dict[str, Any]]] = {
     "steps": _steps,
     "log": _log,
     "inputs": _inputs,
     "outputs": _outputs,
+    "forks": _forks,
 }
 
 

@@ -62,6 +62,8 @@ def _replay(held: Claim, lease: Lease, replay: Replay) -> dict[str, Any]:
         hunt=replay.hunt,
         fork_step=replay.fork_step,
         change=replay.change,
+        before=replay.before,
+        diverged_at=replay.diverged_at,
         limits=replay_limits(),
     )
     log_path = settings.DATA / "logs" / "replays.log"

@@ -16,7 +16,7 @@ from ingest.jobs.limits import limit_behind, limit_resources, operators_line, us
 from ingest.lake.steps import ParquetStepSink
 from ingest.replay_limits import ReplayLimits
 from replay.bundle.reader import open_bundle
-from replay.debugger.forks import change_of, fork
+from replay.debugger.forks import chain_of, change_of, fork
 from replay.debugger.replay import replay
 from replay.errors import ReplayError
 
@@ -41,7 +41,16 @@ def run(request: Command, answers: Answers, sink: ParquetStepSink) -> None:
         else:
             asked = {name: which[name] for name in ("task", "failure", "attempt", "until")}
             change = change_of(request["change"])
-            outcome = fork(bundle, **asked, step=request["fork_step"], change=change, sink=sink, progress=tell)
+            outcome = fork(
+                bundle,
+                **asked,
+                step=request["fork_step"],
+                change=change,
+                before=chain_of(request.get("before", ())),
+                diverged_at=request.get("diverged_at"),
+                sink=sink,
+                progress=tell,
+            )
     tell("sorting", sink.steps, sink.steps, "steps", always=True)
     sink.finish()
     if hunt is not None:

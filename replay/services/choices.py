@@ -48,6 +48,9 @@ class Beside(Protocol):
     def gives(self, kind: type[D], unlike: Callable[[D], str | None] | None) -> D | None:
         """What is chosen where no log says it; None leaves it to the wall."""
 
+    def chosen(self, determinant: Any, epoch: int) -> Any:
+        """What stands for a choice that no log says; another of its kind, where that is asked for."""
+
     def followed(self, determinant: Determinant) -> None:
         """A determinant of the log was used."""
 
@@ -94,7 +97,7 @@ class Choices:
                 beside.followed(ahead)
                 return self.follow(kind, unlike)
             beside.left(cursor.divergence(self.epoch, asked or f"a {kind.kind} determinant"))
-        chosen = beside.gives(kind, unlike) or make()
+        chosen: D = beside.chosen(beside.gives(kind, unlike) or make(), self.epoch)
         self.append(chosen)
         return chosen
 

@@ -15,7 +15,7 @@ from dashboard.models import Job
 from dashboard.opening import open_folder
 from replay.debugger.diverging.findings import ON_DIVERGENCE
 from replay.debugger.executing.following import UNTIL
-from replay.debugger.forks.changes import change_of
+from replay.debugger.forks.changes import MOST_CHANGES, At, change_of
 from replay.errors import WrongSetting
 
 
@@ -41,8 +41,21 @@ class Command(Base):
             default="stop",
             help="at a divergence stop, or go-on: take the recording's word, and number what follows",
         )
-        parser.add_argument("--fork", metavar="STEP", type=int, help="fork the replay at this step, with --change")
-        parser.add_argument("--change", metavar="JSON", help='what is otherwise there: {"change": "lost"}')
+        parser.add_argument(
+            "--fork",
+            metavar="STEP",
+            type=int,
+            action="append",
+            default=[],
+            help="fork the replay at this step, with --change; given again, fork that fork",
+        )
+        parser.add_argument(
+            "--change",
+            metavar="JSON",
+            action="append",
+            default=[],
+            help='what is otherwise there: {"change": "lost"}',
+        )
         parser.add_argument(
             "--hunt",
             action="store_true",
@@ -63,7 +76,6 @@ class Command(Base):
         targets: list[str] = options["jobs"]
         if not options["fail_on_divergence"] and (len(targets) > 1 or options["junit"]):
             raise WrongUse("Several bundles and --junit go with --fail-on-divergence.")
-        step, change = _fork_of(options)
         wanted = replaying.Wanted(
             options["task"],
             options["failure"],
@@ -71,8 +83,7 @@ class Command(Base):
             options["until"],
             options["on_divergence"],
             options["hunt"],
-            step,
-            change,
+            _forks_of(options),
         )
         if wanted.hunt and wanted.until != "snapshot":
             raise WrongUse("--hunt follows a recovery to the next snapshot; leave out --until.")
@@ -146,24 +157,28 @@ class Command(Base):
         return Outcome(text, fields, NOT_GOOD if bad else ERROR if errors else GOOD)
 
 
-def _fork_of(options: dict[str, Any]) -> tuple[int | None, dict[str, Any] | None]:
-    step, text = options["fork"], options["change"]
-    if (step is None) != (text is None):
+def _forks_of(options: dict[str, Any]) -> tuple[At, ...]:
+    steps, changes = options["fork"], options["change"]
+    if len(steps) != len(changes):
         raise WrongUse("--fork and --change go together: where, and what is otherwise there.")
-    if step is None:
-        return None, None
+    if not steps:
+        return ()
+    if len(steps) > MOST_CHANGES:
+        raise WrongUse(f"--fork can be given {MOST_CHANGES} times.")
     if any(options[one] for one in ("fail_on_divergence", "hunt", "shrink")) or options["on_divergence"] != "stop":
         raise WrongUse("--fork does not go with --fail-on-divergence, --on-divergence, --hunt or --shrink.")
+    return tuple(_fork_of(step, text) for step, text in zip(steps, changes, strict=True))
+
+
+def _fork_of(step: int, text: str) -> At:
     if step < 0:
         raise WrongUse("--fork names a step, from 0 on.")
     try:
-        change = json.loads(text)
-        change_of(change)
+        return At(step, change_of(json.loads(text)))
     except (ValueError, RecursionError):
         raise WrongUse('--change is JSON, as {"change": "lost"}.') from None
     except WrongSetting as wrong:
         raise WrongUse(str(wrong)) from None
-    return step, change
 
 
 def _outcome(target: str, replays: list[dict[str, Any]]) -> Outcome:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from replay.errors import WrongSetting, printable
 from replay.model import json_bytes
@@ -68,6 +68,22 @@ class OtherOperator:
 Change = OtherOrder | OtherValue | LostDeterminant | LostHolder | OtherDepth | SecondFailure | OtherOperator
 OfLogs = OtherOrder | OtherValue | LostDeterminant
 OfAnswers = LostHolder | OtherDepth | SecondFailure
+
+
+class At(NamedTuple):
+    """A change and the step at which it is made, as the replay that is forked numbers its steps."""
+
+    step: int
+    change: Change
+
+
+def chain_of(listed: Sequence[Mapping[str, Any]]) -> tuple[At, ...]:
+    """From JSON: `[{"step": 5, "change": {…}}]`, as a replay that is a fork keeps those before it."""
+    return tuple(At(_whole(one, "step"), change_of(one.get("change"))) for one in listed)
+
+
+MOST_CHANGES = 8
+"""So many forks can stand one on another: each takes as long as all of those before it."""
 
 NAMES: dict[str, type[Change]] = {
     "order": OtherOrder,

@@ -35,7 +35,7 @@ def edited(logs: Logs, place: ForkPlace, change: OfLogs) -> tuple[Logs, str]:
         case OtherOrder(with_offset):
             changed, words = _swapped(listed, number, with_offset)
         case OtherValue(value):
-            determinant, words = _with_value(listed[number][1], value)
+            determinant, words = with_value(listed[number][1], value)
             changed = [*listed[:number], (0, determinant), *listed[number + 1 :]]
     again = b"".join(_encoded(one) for _, one in changed)
     return {**logs, place.thread: {**logs[place.thread], place.epoch: again}}, words
@@ -66,7 +66,8 @@ def _swapped(
     )
 
 
-def _with_value(this: Determinant, value: Any) -> tuple[Determinant, str]:
+def with_value(this: Determinant, value: Any) -> tuple[Determinant, str]:
+    """The determinant that says that instead, and the change in words."""
     changed: Determinant
     match this:
         case Timestamp():

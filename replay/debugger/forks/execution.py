@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
 from replay.debugger.executing.execution import Execution, Plan
+from replay.debugger.forks.changes import OtherOperator, OtherOrder, OtherValue
+from replay.debugger.forks.edits import with_value
+from replay.debugger.forks.stages import Losing, Stage
 from replay.debugger.forks.world import ForkWorld
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.inputs import Taken
 from replay.debugger.recorded.logs import Logs, Reappended
 from replay.debugger.sides.tracing import Tracing
-from replay.errors import InvariantError
+from replay.errors import InvariantError, WrongSetting
 from replay.log.codec import encode
 from replay.log.determinants import Determinant, IgnoreCheckpoint, SourceCheckpoint, TimerTrigger
 from replay.model import MAIN, TaskId, Thread
@@ -35,15 +37,6 @@ class Appended(Reappended):
 
     def check_complete(self, upto: Logs | None = None) -> None:
         """What is left over of the log is no fault of a fork."""
-
-
-@dataclass(frozen=True, slots=True)
-class Losing:
-    """What of the logs nobody has: by output, how many buffers are still named; and from which (epoch, offset) on the
-    main log is lost, if it is."""
-
-    named: tuple[int, ...]
-    main: tuple[int, int] | None
 
 
 class ParentExecution(Execution):
@@ -70,23 +63,28 @@ class ForkExecution(Execution):
         watcher: Tracing,
         world: ForkWorld,
         *,
-        other: Callable[[], Operator] | None = None,
-        losing: Losing | None = None,
+        stages: Sequence[Stage],
+        is_due: Callable[[int], bool],
+        other: Callable[[str], Operator],
         runs_out: bool = False,
-        at: int = 0,
     ):
-        """`at`: the step from which on the fork is one; before it all is as in the parent.
+        """Before the first of `stages` all is as in the parent; `is_due` tells by their steps when that is over.
+
+        `other` makes the operator of a name.
 
         `runs_out`: the log ends before its time, and the task goes on freely.
         """
         self.world = world
         self.free = False
         self._tracing = watcher
+        self._is_due = is_due
         self._other = other
-        self._losing = losing
+        self._at = min((stage.at for stage in stages), default=0)
+        self._awaited = deque(stage for stage in stages if _is_of_execution(stage))
+        self._losing: list[Losing] = []
+        self._instead: Stage | None = None
         self._runs_out = runs_out
         self._loose: set[int] = set()
-        self._at = at
         self._ended = False
         super().__init__(source, plan, operator, watcher)
         self.log: Reappended = Appended(TaskId(plan.task), plan.logs, plan.where_at, _follows)
@@ -105,19 +103,31 @@ class ForkExecution(Execution):
 
     def look(self) -> None:
         """Is this where the log is lost?"""
-        losing, cursor = self._losing, self.body.choices.cursor
-        if losing is None or not self._departed:
-            return
-        if not self._loose:
-            self._lose_buffers(losing)
-        if losing.main is not None and cursor is not None:
-            epoch, offset = losing.main
-            if self.body.epoch > epoch or (self.body.epoch == epoch and cursor.offset(epoch) >= offset):
-                self.world.lose(cursor, self.plan.logs)
-                self.body.choices.cursor = None
-        if losing.main is not None and self.body.choices.cursor is None:
-            self._losing = None
-            self._go_free()
+        self._enter_stages()
+        for losing in list(self._losing):
+            cursor = self.body.choices.cursor
+            if losing.main is not None and cursor is not None:
+                epoch, offset = losing.main
+                if self.body.epoch > epoch or (self.body.epoch == epoch and cursor.offset(epoch) >= offset):
+                    self.world.lose(cursor, self.plan.logs)
+                    self.body.choices.cursor = None
+            if losing.main is not None and self.body.choices.cursor is None:
+                self._losing.remove(losing)
+                self._go_free()
+
+    def _enter_stages(self) -> None:
+        """What is otherwise from here on, but for another operator, which waits for the next record."""
+        while self._awaited and self._is_due(self._awaited[0].at):
+            stage = self._awaited[0]
+            if isinstance(stage.change, OtherOperator):
+                return
+            self._awaited.popleft()
+            if stage.losing is not None:
+                self.world.draws(stage.change.seed)  # type: ignore[union-attr]
+                self._losing.append(stage.losing)
+                self._lose_buffers(stage.losing)
+            elif stage.place.own:
+                self._instead = stage
 
     def _lose_buffers(self, losing: Losing) -> None:
         for k, pending in enumerate(self.pending):
@@ -129,6 +139,18 @@ class ForkExecution(Execution):
     def gives(self, kind: Any, unlike: Any) -> Any:
         """What the world has for a choice that no log answers."""
         return self.world.gives(kind, unlike)
+
+    def chosen(self, determinant: Any, epoch: int) -> Any:
+        """What the task chooses for itself: something else, where the fork says so."""
+        self._enter_stages()
+        stage = self._instead
+        if stage is None or not isinstance(stage.change, OtherValue):
+            return determinant
+        self._instead = None
+        if (epoch, self.log.length(MAIN, epoch)) != (stage.place.epoch, stage.place.offset):
+            raise InvariantError("a fork comes to the choice that it changes")
+        changed, stage.words = with_value(determinant, stage.change.value)
+        return changed
 
     def followed(self, determinant: Determinant) -> None:
         """The log was followed."""
@@ -148,7 +170,7 @@ class ForkExecution(Execution):
 
     @property
     def _departed(self) -> bool:
-        return self._tracing.stepping.steps.count >= self._at
+        return self._is_due(self._at)
 
     def _go_free(self) -> None:
         if self._departed:
@@ -181,10 +203,16 @@ class ForkExecution(Execution):
         return not self.free and super().done
 
     def _replace_operator(self) -> None:
-        if self._other is None or not self._departed:
-            return
-        make, self._other = self._other, None
-        before, other = self.body.operator, make()
+        self._enter_stages()
+        while self._awaited and isinstance(change := self._awaited[0].change, OtherOperator):
+            if not self._is_due(self._awaited[0].at):
+                return
+            self._awaited.popleft()
+            self._go_on_with(self._other(change.operator))
+            self._enter_stages()
+
+    def _go_on_with(self, other: Operator) -> None:
+        before = self.body.operator
         try:
             other.open(self.body)
             other.restore(before.snapshot())
@@ -237,10 +265,22 @@ class ForkExecution(Execution):
         return True
 
     def _next_input(self) -> int | None:
-        found: int | None = self._guarded(
-            lambda: self.body.next_input(lambda ready: self.world.pick(ready, self._as_recorded))
-        )
+        found: int | None = self._guarded(lambda: self.body.next_input(self._pick))
         return found
+
+    def _pick(self, ready: Sequence[int]) -> int:
+        i, stage = self.world.pick(ready, self._as_recorded), self._next_instead()
+        if stage is None:
+            return i
+        self._instead = None
+        other = next((one for one in ready if one > i), ready[0])
+        stage.words = f"the next buffer comes from channel {other} and not {i}, which no log says"
+        return other
+
+    def _next_instead(self) -> Stage | None:
+        """The change of the order in which buffers are taken, if one waits."""
+        self._enter_stages()
+        return self._instead if self._instead is not None and isinstance(self._instead.change, OtherOrder) else None
 
     def _leave_stuck(self) -> None:
         cursor, epoch = self.body.choices.cursor, self.body.epoch
@@ -257,6 +297,10 @@ class ForkExecution(Execution):
         )
 
     def _take_from(self, i: int) -> None:
+        if self._next_instead() is not None:
+            raise WrongSetting(
+                "no other input has a buffer there that could come first", remedy="Fork at another delivery"
+            )
         head: Taken | None = self.inputs[i].head()
         if head is not None:
             self.world.clock_ms = max(self.world.clock_ms, self._origin_ms + head.receipt.taken_us // 1000)
@@ -344,6 +388,10 @@ _LARGEST_BUFFER = 32_768
 
 def _follows(found: DivergenceFound) -> None:
     """Nothing that a fork appends is held against a log."""
+
+
+def _is_of_execution(stage: Stage) -> bool:
+    return stage.losing is not None or stage.place.own or isinstance(stage.change, OtherOperator)
 
 
 class _Left(Exception):

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
 from replay.debugger.executing.following import Until
-from replay.debugger.forks.changes import (
-    LostDeterminant,
-    OfAnswers,
-    OfLogs,
-    OtherDepth,
-    OtherOperator,
-    OtherOrder,
-    OtherValue,
-)
-from replay.debugger.forks.edits import edited, with_operator
-from replay.debugger.forks.execution import ForkExecution, Losing, ParentExecution
+from replay.debugger.forks.edits import with_operator
+from replay.debugger.forks.execution import ForkExecution, ParentExecution
 from replay.debugger.forks.lenient import ForkComparison
-from replay.debugger.forks.places import ForkPlace
+from replay.debugger.forks.stages import Stage, seed_of_answers
 from replay.debugger.forks.world import ForkWorld
+from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource, StepSink
 from replay.debugger.recorded.logs import Logs
 from replay.debugger.recorded.scene import Scene
@@ -33,12 +25,10 @@ from replay.debugger.sides.trace import Noting
 from replay.debugger.sides.tracing import Tracing, TracingSink
 from replay.debugger.writing.stepping import Stepping
 from replay.debugger.writing.steps import Progress, StepWriter
-from replay.errors import WrongSetting
+from replay.errors import InvariantError, WrongSetting
 from replay.jobs.registry import UnknownOperator, new_operator
 from replay.model import Graph
 from replay.runtime.operators import Operator
-
-Change = OfLogs | OfAnswers | OtherOperator
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,30 +43,23 @@ class Of:
 
 @dataclass(slots=True)
 class Making:
-    """`change` None is the parent. `words` says the change, as soon as it is known what it is a change of."""
+    """Without `stages` it is the replay itself, which is nobody's fork."""
 
     source: RecordingSource
     story: Story
     scene: Scene
     noting: Noting
-    change: Change | None = None
-    place: ForkPlace | None = None
-    losing: Losing | None = None
-    words: str = ""
-    at: int = 0
+    stages: tuple[Stage, ...] = ()
     tracing: Tracing | None = None
     execution: ForkExecution | None = None
     comparison: ForkComparison | None = None
     world: ForkWorld | None = None
     cut_logs: bool = False
 
-    @property
-    def graph(self) -> Graph:
-        """The job's, at the sharing depth of this run."""
+    def graph_at(self, depth: int | None) -> Graph:
+        """The job's, at another sharing depth."""
         manifest = self.source.manifest
-        if not isinstance(self.change, OtherDepth):
-            return self.source.graph
-        return Graph(replace(manifest, protocol=replace(manifest.protocol, sharing_depth=self.change.depth)))
+        return Graph(replace(manifest, protocol=replace(manifest.protocol, sharing_depth=depth)))
 
     @property
     def ledger(self) -> Ledger:
@@ -87,14 +70,13 @@ class Making:
 
     def logs(self, logs: Logs) -> Logs:
         """As they are in this run."""
-        if self.place is None or not isinstance(self.change, OtherOrder | OtherValue | LostDeterminant):
-            return logs
-        changed, self.words = edited(logs, self.place, self.change)
-        return changed
+        for stage in self.stages:
+            logs = stage.edited(logs)
+        return logs
 
     def compared(self, plan: Plan) -> Comparison:
         """What is made is held against the recording; that of a fork may differ."""
-        if self.change is None:
+        if not self.stages:
             return Comparison(self.source, self.story, plan)
         self.comparison = ForkComparison(self.source, self.story, plan)
         return self.comparison
@@ -105,23 +87,24 @@ class Making:
         self.tracing = Tracing(stepping, self.noting)
         if isinstance(sink, TracingSink):
             sink.tracing = self.tracing
-        if self.change is None:
+        if not self.stages:
             return ParentExecution(self.source, plan, operator, self.tracing)
-        drawn = isinstance(self.change, LostDeterminant) or self.cut_logs
-        seed = getattr(self.change, "seed", 0)
-        self.world = world = ForkWorld(kept=not drawn, seed=seed, tell=self._tell)
+        seed = seed_of_answers(self.stages)
+        self.world = world = ForkWorld(kept=not self.cut_logs, seed=seed, tell=self._tell)
         world.clock_ms = self.source.manifest.clock.origin_ms + stepping.steps.t_us // 1000
-        other = partial(self._operator, self.change.operator) if isinstance(self.change, OtherOperator) else None
+        steps = stepping.steps
+        if not isinstance(steps, ForkSteps):
+            raise InvariantError("a fork writes its steps as one")
         self.execution = ForkExecution(
             self.source,
             plan,
             operator,
             self.tracing,
             world,
-            other=other,
-            losing=self.losing,
+            stages=self.stages,
+            is_due=steps.is_due,
+            other=self._operator,
             runs_out=self.cut_logs,
-            at=self.at,
         )
         return self.execution
 
@@ -143,32 +126,50 @@ def operator_named(source: RecordingSource, task: str, name: str) -> Operator:
 
 
 class ForkSteps(StepWriter):
-    """Numbers and writes the steps of a fork; at the step that is forked, one that says so comes first."""
+    """Numbers and writes the steps of a fork; at each step that is forked, one that says so comes first.
 
-    __slots__ = ("at", "say", "told")
+    `ends_at`: the step at which the replay that is forked was found to contradict its recording.
+    """
 
-    at: int
-    say: Callable[[], str]
-    told: bool
+    __slots__ = ("before_us", "ends_at", "waiting")
+
+    waiting: deque[Stage]
+    ends_at: int | None
+    before_us: int | None
+
+    def is_due(self, at: int) -> bool:
+        """Whether what is done next is done past that step; forks that are still to be told of count as steps."""
+        ahead = self.count
+        for stage in self.waiting:
+            if stage.at > ahead:
+                break
+            ahead += 1
+        return at < ahead
 
     def write(self, kind: str, text: str, **fields: Any) -> int:
         """As `StepWriter`."""
-        if not self.told and self.count >= self.at:
-            self.told = True
+        if self.count == self.ends_at:
+            raise DivergenceFound("The replay that is forked diverges there.")
+        while self.waiting and self.count >= self.waiting[0].at:
+            stage = self.waiting.popleft()
             before = (f"step:{self.count - 1}",) if self.count else ()
-            StepWriter.write(self, "fork", self.say(), causes=before)
+            words = f"Forked here from step {stage.at:,} of its parent: {stage.words}."
+            # At the time of the step before it: that of what is taken next may be another one by the fork.
+            now_us, self.t_us = self.t_us, self.t_us if self.before_us is None else self.before_us
+            StepWriter.write(self, "fork", words, causes=before)
+            self.t_us = now_us
+        self.before_us = self.t_us
         return StepWriter.write(self, kind, text, **fields)
 
 
 def fork_steps(
     sink: StepSink,
-    task: str,
-    at: int,
-    say: Callable[[], str],
-    progress: Progress | None,
-    cancelled: Callable[[], bool] | None,
+    making: Making,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    ends_at: int | None = None,
 ) -> ForkSteps:
-    """The steps of a fork, from the first one of its parent on."""
-    steps = ForkSteps(sink, task, progress, cancelled)
-    steps.at, steps.say, steps.told = at, say, False
+    """The steps of a run, from the first one on."""
+    steps = ForkSteps(TracingSink(sink, making.noting), making.scene.task, progress, cancelled)
+    steps.waiting, steps.ends_at, steps.before_us = deque(making.stages), ends_at, None
     return steps

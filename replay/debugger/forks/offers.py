@@ -42,7 +42,7 @@ def offers(
         found.append(Offer("order"))
     if determinant in _VALUES:
         found.append(Offer("value", "value", now="" if value is None else str(value)))
-    if determinant is not None:
+    if determinant is not None and row["kind"] != "append":  # what a fork appends of its own nobody else had
         found.append(Offer("lost"))
     if recovery and graph.manifest.protocol.logs:
         found += _of_recovery(graph, TaskId(task), row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from replay.debugger.ports import BufferRow, StepRow, StepSink
 from replay.errors import WrongSetting
@@ -13,11 +13,16 @@ _TAKES = ("take-determinant", "fire-async")
 
 @dataclass(frozen=True, slots=True)
 class ForkPlace:
-    """`row` is the step that is forked; `thread`, `epoch` and `offset` say where its determinant stands."""
+    """`row` is the step that is forked; `thread`, `epoch` and `offset` say where its determinant stands.
+
+    `own`: no log says it, the task chose it for itself, as a fork does that has left its log; what it chose is of the
+    kind `determinant`.
+    """
 
     row: StepRow
     answered: frozenset[str]
     merged: bool
+    own: bool = False
     determinant: str | None = None
 
     @property
@@ -52,8 +57,8 @@ class PlaceFinder:
     rows: dict[int, StepRow] = field(default_factory=dict)
     _answered: set[str] = field(default_factory=set)
     _merged: bool = False
-    _kinds: dict[int, str] = field(default_factory=dict)
     _last: StepRow | None = None
+    _take: StepRow | None = None
 
     def step(self, row: StepRow) -> None:
         """A row of `steps`."""
@@ -65,14 +70,26 @@ class PlaceFinder:
                 self._merged = True
             if row.kind in _TAKES:
                 self._last = row
-            elif row.kind != "take-buffer":
+            elif row.kind == "take-buffer":
+                self._take = row
+            elif row.kind != "append":
                 self._last = None
         if row.step == self.wanted:
-            # The determinant of a delivery comes just before the buffer that it names.
-            at = self._last if row.kind == "take-buffer" and self._last is not None else row
-            self.found = ForkPlace(at, frozenset(self._answered), self._merged)
+            self._find(row)
         if row.step <= self.wanted and row.kind == "answer" and row.channel is not None:
             self._answered.add(row.channel)
+
+    def _find(self, row: StepRow) -> None:
+        """The determinant of a delivery comes just before the buffer that it names, and what is appended again is
+        taken just before; what nothing was taken for is the task's own choice."""
+        at, last = row, self._last
+        if row.kind == "take-buffer" and last is not None:
+            at = last
+        elif row.kind == "append":
+            taken = last is not None and (last.epoch, last.log_offset) == (row.epoch, row.log_offset)
+            at = last if taken and last is not None else row
+        own = at.kind in ("append", "take-buffer")
+        self.found = ForkPlace(at, frozenset(self._answered), self._merged, own)
 
     def cause(self, step: int, cause: str) -> None:
         """A row of `causes`."""
@@ -85,8 +102,11 @@ class PlaceFinder:
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
         """A row of `taken`."""
         self.inner.taken(step, task, determinant, value, name)
-        if step <= self.wanted:
-            self._kinds = {step: determinant}
+        if step == self.wanted and self.found is not None:
+            self.found = replace(self.found, determinant=determinant)
+            if self.found.row.kind == "append" and determinant == "order" and self._take is not None:
+                # Of a delivery that no log orders, the buffer is taken first.
+                self.found = replace(self.found, row=self._take)
 
     def buffer(self, row: BufferRow) -> None:
         """A row of `buffers`."""
@@ -103,7 +123,7 @@ class PlaceFinder:
         """Raises where the parent has no such step."""
         if self.found is None:
             raise WrongSetting(
-                f"the replay has no step {self.wanted} to fork at", remedy=f"Its steps go from 0 to {self.steps - 1}"
+                f"the replay has no step {self.wanted} to fork at, with which it does something",
+                remedy=f"Such steps go from 0 to {self.steps - 1}" if self.steps else "It has none at all",
             )
-        kind = self._kinds.get(self.found.row.step)
-        return ForkPlace(self.found.row, self.found.answered, self.found.merged, kind)
+        return self.found

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
 from replay.debugger.executing.following import Following
 from replay.debugger.executing.verify import operator_of
-from replay.debugger.forks.changes import OfAnswers
-from replay.debugger.forks.making import Making
+from replay.debugger.forks.changes import OfAnswers, OtherDepth
+from replay.debugger.forks.making import ForkSteps, Making
 from replay.debugger.forks.places import ForkPlace
+from replay.debugger.forks.stages import Stage
 from replay.debugger.outcome import DivergenceFound, Verdict
 from replay.debugger.recorded.answers import Bringers
 from replay.debugger.recorded.logs import Logs
@@ -20,30 +22,30 @@ from replay.debugger.recovery_replay import RecoveryReplay
 from replay.debugger.turns import Turns
 from replay.debugger.walking.walk import Walk
 from replay.debugger.writing.words import bytes_of
+from replay.errors import InvariantError
 from replay.model import ChannelId, Graph
 from replay.recovery import ChannelLost, ChannelReconnected, DeterminantsReturned, MainLogUsedUp, RecoveryStarted
 from replay.recovery import Event as ManagerEvent
 from replay.recovery import Logs as Returned
-from replay.recovery.answers import Answer
 
 
 @dataclass(slots=True)
 class ForkWalk(Walk):
-    """`altered`: by output, what is answered instead. What the recording says of states and requests binds no more."""
+    """`stages` change what is answered. What the recording says of states and requests binds no more."""
 
-    altered: Mapping[ChannelId, Answer] = field(default_factory=dict)
-    at: int = 0
-    other_graph: Graph | None = None
-    _void: list[ChannelId] = field(default_factory=list)
+    stages: Sequence[Stage] = ()
+    is_due: Callable[[int], bool] = lambda at: False
+    depths: deque[tuple[int, Graph]] = field(default_factory=deque)
+    _void: list[tuple[Stage, ChannelId]] = field(default_factory=list)
 
     def next_event(self) -> bool:
         """Where a task fails that had answered already, what it said is void, and it is asked again."""
-        if self.other_graph is not None and self.steps.count >= self.at:
-            self._run_at_another_depth(self.other_graph)
-            self.other_graph = None
-        while self._void and self.steps.count >= self.at:
-            channel = self._void.pop()
-            answer, what = self.altered[channel], f"{channel.partition('>')[2]} is lost in this fork"
+        while self.depths and self.is_due(self.depths[0][0]):
+            self._run_at_another_depth(self.depths.popleft()[1])
+        while due := [one for one in self._void if self.is_due(one[0].at)]:
+            stage, channel = due[-1]
+            self._void.remove(due[-1])
+            answer, what = stage.altered[channel], f"{channel.partition('>')[2]} is lost in this fork"
             step = self.steps.write("transition", f"{what}, and what it had answered is void.", channel=channel)
             self.handle(ChannelLost(channel, "output"), (f"step:{step}",))
             self.handle(ChannelReconnected(channel, "output", 0), (f"step:{step}",))
@@ -80,13 +82,13 @@ class ForkWalk(Walk):
 
     def _told(self, kind: str, event: Event) -> ManagerEvent | None:
         told = Walk._told(self, kind, event)
-        if not isinstance(told, DeterminantsReturned) or told.of != self.scene.task or told.channel not in self.altered:
+        if not isinstance(told, DeterminantsReturned) or told.of != self.scene.task:
             return told
-        if self.steps.count < self.at:
-            self._void.append(told.channel)
-            return told  # it still stands
-        answer = self.altered[told.channel]
-        return replace(told, result=answer.result, logs=answer.logs)
+        channel = told.channel
+        stages = [stage for stage in self.stages if channel in stage.altered]
+        self._void += [(stage, channel) for stage in stages if not self.is_due(stage.at)]  # until then it stands
+        answers = [stage.altered[channel] for stage in stages if self.is_due(stage.at)]
+        return replace(told, result=answers[-1].result, logs=answers[-1].logs) if answers else told
 
     def _recorded_state(self, event: Event) -> None:
         if self._records_states:
@@ -108,17 +110,17 @@ class ForkFollowing(Following):
 
     def _plan(self) -> Plan:
         plan, making = Following._plan(self), self.making
-        whole = plan.logs
-        if isinstance(making.change, OfAnswers):
+        if any(isinstance(stage.change, OfAnswers) for stage in making.stages):
             making.cut_logs = self.tells and self._is_less()
         if making.cut_logs:
             plan = replace(plan, logs=self.returned, recovered=self.returned, beyond="the fork's own choices")
-        elif (changed := making.logs(whole)) is not whole:
-            place, recovered = making.place, plan.recovered
-            if recovered is not None:
-                recovered = None if place is None else _returned(recovered, whole, changed, place)
-            plan = replace(plan, logs=changed, recovered=recovered)
-            self.returned = changed if recovered is None else recovered
+        for stage in making.stages:
+            before, recovered = plan.logs, plan.recovered
+            if (changed := stage.edited(before)) is not before:
+                if recovered is not None:
+                    recovered = _returned(recovered, before, changed, stage.place)
+                plan = replace(plan, logs=changed, recovered=recovered)
+                self.returned = changed if recovered is None else recovered
         return plan
 
     def _is_less(self) -> bool:
@@ -164,11 +166,13 @@ class ForkRecovery(RecoveryReplay):
     """One failure, forked. What the parent has checked of the recording is not checked again."""
 
     making: Making = field(kw_only=True)
-    altered: Mapping[ChannelId, Answer] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         RecoveryReplay.__post_init__(self)
-        walk, graph = self.walk, self.making.graph
+        walk, making, steps = self.walk, self.making, self.steps
+        if not isinstance(steps, ForkSteps):
+            raise InvariantError("a fork writes its steps as one")
+        depths = [(one.at, one.change.depth) for one in making.stages if isinstance(one.change, OtherDepth)]
         self.walk = ForkWalk(
             walk.story,
             walk.scene,
@@ -176,11 +180,11 @@ class ForkRecovery(RecoveryReplay):
             walk.answers,
             walk.steps,
             walk.on_effect,
-            altered=self.altered,
-            at=self.making.at,
-            other_graph=None if graph is walk.graph else graph,
+            stages=making.stages,
+            is_due=steps.is_due,
+            depths=deque((at, making.graph_at(depth)) for at, depth in depths),
         )
-        if self.making.change is not None:
+        if making.stages:
             self.walk.loosen()
 
     def _free(self) -> Turns[tuple[Verdict, str]]:

@@ -18,7 +18,16 @@ def may_be_affected(forked: Forked) -> list[Span]:
     """Of each output of the task, what the parent gave at the forked step or after it: it alone has that among its
     causes."""
     ledger = forked.parent.ledger
-    return [ledger.since(output, forked.step) for output in ledger.outputs]
+    return [ledger.since(output, forked.stage.at) for output in ledger.outputs]
+
+
+def _first_of_all(forked: Forked) -> dict[str, int]:
+    """By output, the first buffer that any change of the chain may affect: tasks below took what was recorded."""
+    first: dict[str, int] = {}
+    for stage in forked.made.stages:
+        for output, number in stage.first.items():
+            first[output] = min(number, first.get(output, number))
+    return {output: number for output, number in first.items() if output != WRITES}
 
 
 def report_of(forked: Forked) -> dict[str, Any]:
@@ -26,19 +35,24 @@ def report_of(forked: Forked) -> dict[str, Any]:
     parent, made = forked.parent, forked.made
     task = made.source.graph.task(made.scene.task)
     spans = may_be_affected(forked)
-    like = parent.ledger.like(made.ledger)
-    first = {span.output: span.first for span in spans if span.output != WRITES}
+    like = dict(parent.ledger.like(made.ledger))
+    # What the parent would have given beyond its end is not known.
+    uncompared = like.pop("new") if forked.parent_ended else []
+    first = _first_of_all(forked)
     for output in task.outputs:
         first.setdefault(output.channel, 0)
     world = made.world
     report: dict[str, Any] = {
-        "step": forked.step,
-        "words": made.words,
+        "step": forked.stage.at,
+        "words": forked.stage.words,
+        "forks": len(made.stages),
         "equal": not forked.differences and not forked.ended,
         "differences": [one.to_json() for one in forked.differences],
         "may_be_affected": [span.to_json() for span in spans if span.size],
         "cannot_be_affected": parent.ledger.total() - counted_of(spans),
-        "outputs": {kind: [span.to_json() for span in of_kind] for kind, of_kind in like.items()},
+        "outputs": {"new": []} | {kind: [span.to_json() for span in of_kind] for kind, of_kind in like.items()},
+        "parent_ended": forked.parent_ended,
+        "uncompared": [span.to_json() for span in uncompared],
         **told(made.source, task.id, made.scene.attempt, first),
         "orphans": _orphans(forked),
         "ended": forked.ended,
@@ -62,7 +76,8 @@ def _orphans(forked: Forked) -> list[dict[str, Any]]:
 
 
 def _sentence(forked: Forked, report: dict[str, Any], like: Any) -> str:
-    parts = [f"Forked at step {forked.step:,}: {forked.made.words}."]
+    again = f", itself fork {len(forked.made.stages) - 1} of one replay," if len(forked.made.stages) > 1 else ""
+    parts = [f"Forked{again} at step {forked.stage.at:,}: {forked.stage.words}."]
     if forked.said and forked.said not in parts[0]:
         parts.append(f"{forked.said.rstrip('.')}.")
     if forked.ended:
@@ -71,13 +86,17 @@ def _sentence(forked: Forked, report: dict[str, Any], like: Any) -> str:
     counts = [
         (counted_of(like["changed"]), "changed"),
         (counted_of(like["gone"]), "not made"),
-        (counted_of(like["new"]), "made anew"),
+        (counted_of(like.get("new", [])), "made anew"),
     ]
     told = [f"{counted(number, 'output')} {what}" for number, what in counts if number]
     may = sum(one["count"] for one in report["may_be_affected"])
     same = max(0, may - counted_of(like["changed"]) - counted_of(like["gone"]))
     told.append(f"{counted(same, 'output')} that might have changed came out the same")
     parts.append(f"{listed(told).capitalize()}; {counted(report['cannot_be_affected'], 'output')} can't be affected.")
+    if forked.parent_ended:
+        parts.append(
+            f"Its parent goes no further than step {forked.parent_steps - 1:,}: {forked.parent_ended.rstrip('.')}."
+        )
     if report["new_execution"]:
         parts.append("Where the log does not apply it is a new execution.")
     if report["orphans"]:

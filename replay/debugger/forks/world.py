@@ -74,6 +74,11 @@ class ForkWorld:
                 elif isinstance(one, SourceCheckpoint | IgnoreCheckpoint):
                     self.asyncs.setdefault(epoch, deque()).append(one)
 
+    def draws(self, seed: int) -> None:
+        """From here on what is chosen is drawn."""
+        self.kept = False
+        self._draw = Random(f"fork {seed}")
+
     def _keep(self, epoch: int, data: bytes) -> None:
         for _, _, one in decode_all(data):
             match one:

@@ -76,6 +76,13 @@ def shown(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
+class NothingNoted:
+    """For an execution that nothing is held against."""
+
+    def note(self, stream: Stream, item: Item) -> None:
+        """Dropped."""
+
+
 class Trace:
     """The first execution: written in the order of its doings, read back once, from the beginning."""
 

@@ -325,8 +325,10 @@ class Stepping:
             log_offset=end - size,
             size=size,
         )
-        if self.free and isinstance(determinant, Timestamp | Rng | Serializable):
-            self._doing.read(step)
+        if self.free:  # nothing was taken from a log before
+            self.steps.took(step, determinant)
+            if isinstance(determinant, Timestamp | Rng | Serializable):
+                self._doing.read(step)
         self.on_append()
 
     def _causes_of_append(self, determinant: Determinant) -> tuple[str, ...]:

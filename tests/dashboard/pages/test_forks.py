@@ -20,6 +20,7 @@ from ingest.lake.steps import ParquetStepSink
 from replay.bundle.containers import open_container
 from replay.bundle.limits import Limits
 from replay.bundle.pack import write_pack
+from replay.debugger.forks.changes import MOST_CHANGES
 from tests.dashboard.pages.conftest import as_seen_by
 from tests.replay.debugger.recordings import one_failure
 
@@ -63,6 +64,8 @@ def executed(replay: Replay) -> Replay:
         "on_divergence": replay.on_divergence,
         "fork_step": replay.fork_step,
         "change": replay.change,
+        "before": replay.before,
+        "diverged_at": replay.diverged_at,
     }
     run(request, told, ParquetStepSink(folder))  # type: ignore[arg-type]
     Work.objects.filter(target=replay.id).delete()
@@ -124,16 +127,61 @@ def test_what_can_not_be_forked_is_refused_with_the_reason(parent: Replay, owner
     with pytest.raises(Problem, match="has no step"):
         forks.start(owner, parent, parent.steps, {"change": "lost"})
     fork = executed(forks.start(owner, parent, 3, {"change": "failure", "task": "sink.0"}))
-    with pytest.raises(Refused, match="is a fork itself"):
+    with pytest.raises(Problem, match="This fork begins at step 3; fork its parent there"):
         forks.start(owner, fork, 3, {"change": "lost"})
     assert forks.offered_at(fork, 3) == []
-    Replay.objects.filter(id=parent.id).update(verdict="diverged")
+    Replay.objects.filter(id=parent.id).update(verdict="diverged", detail={"step": 3})
     parent.refresh_from_db()
-    with pytest.raises(Refused, match="only one that follows its log"):
+    with pytest.raises(Refused, match="diverges at step 3; fork it before that"):
+        forks.start(owner, parent, 3, {"change": "lost"})
+    assert forks.start(owner, parent, 2, {"change": "lost"}).diverged_at == 3
+    Replay.objects.filter(id=parent.id).update(verdict="unknown")
+    parent.refresh_from_db()
+    with pytest.raises(Refused, match="is unknown; what its forks would begin from"):
         forks.start(owner, parent, 3, {"change": "lost"})
     body = json.dumps({"step": 3, "change": {"change": "lost"}})
     assert as_seen_by(guest).post(f"/api/v1/replays/{parent.id}/forks", body, "application/json").status_code == 404
     assert as_seen_by(owner).post(f"/api/v1/replays/{parent.id}/forks", body, "application/json").status_code == 409
+
+
+def test_a_fork_is_forked_again_and_again_and_each_is_held_against_its_parent(job: Job, owner: User) -> None:
+    root = executed(Replay.objects.create(job=job, owner=owner, task="map-1.0", attempt=0))
+    made, step = root, step_that_offers(root, "value")
+    for number in range(MOST_CHANGES):
+        body = json.dumps({"step": step, "change": {"change": "value", "value": 1600000990000 + number}})
+        answer = as_seen_by(owner).post(f"/api/v1/replays/{made.id}/forks", body, "application/json")
+        assert answer.status_code == 202 and answer.json()["before"] == made.chain, answer.json()
+        fork = executed(Replay.objects.get(id=answer.json()["id"]))
+        report = fork.detail["fork"]
+        assert fork.parent_id == made.id and report["forks"] == number + 1 and report["step"] == step, fork.sentence
+        first = min(one["second"]["step"] for one in report["differences"])
+        assert first > step  # up to there it is its parent
+        offering = (one for one in range(step + 1, fork.steps) if "value" in names_at(fork, one))
+        made, step = fork, step + 2 if len(fork.chain) == MOST_CHANGES else next(offering)
+    assert forks.offered_at(made, step) == []
+    with pytest.raises(Refused, match=f"{MOST_CHANGES} forks stand one on another here"):
+        forks.start(owner, made, step, {"change": "lost"})
+    page = as_seen_by(owner).get(f"/replays/{made.id}/").content.decode()
+    assert page.count("fork at step") == MOST_CHANGES - 1 and f"/replays/{made.parent_id}/" in page
+    Replay.objects.filter(id=made.parent_id).delete()  # what it is a fork of is told by its own row
+    made.refresh_from_db()
+    page = as_seen_by(owner).get(f"/replays/{made.id}/?step={step}").content.decode()
+    assert made.parent is None and page.count(", deleted") == MOST_CHANGES - 1
+
+
+def test_many_forks_are_a_window_on_the_page_and_limited(job: Job, owner: User) -> None:
+    parent = executed(Replay.objects.create(job=job, owner=owner, task="map-1.0", attempt=0))
+    many = [
+        Replay(job=job, owner=owner, task="map-1.0", attempt=0, parent=parent, fork_step=n, change={"change": "lost"})
+        for n in range(forks.MOST_FORKS)
+    ]
+    Replay.objects.bulk_create(many)
+    page = as_seen_by(owner).get(f"/replays/{parent.id}/").content.decode()
+    assert f'data-window="forks" data-total="{forks.MOST_FORKS}"' in page and page.count("fork-outcome") < 20
+    rows = as_seen_by(owner).get(f"/replays/{parent.id}/rows/forks/?from=990&count=48&step=0").content.decode()
+    assert rows.count("fork-outcome") == 10
+    with pytest.raises(Refused, match="has 1,000 forks"):
+        forks.start(owner, parent, 3, {"change": "failure", "task": "sink.0"})
 
 
 def test_a_fork_outlives_its_parent(job: Job, owner: User) -> None:
@@ -193,6 +241,9 @@ def test_the_commands_fork_and_compare_a_bundle(job: Job, tmp_path: Path, capsys
     change = '{"change": "failure", "task": "sink.0"}'
     outcome = said_by(capsys, "replay", bundle, "--failure", "0", "--fork", "3", "--change", change)
     assert outcome["verdict"] == "forked" and outcome["detail"]["fork"]["change"] == json.loads(change)
+    twice = ("--fork", "3", "--change", change, "--fork", "5", "--change", '{"change": "failure", "task": "map-2.0"}')
+    outcome = said_by(capsys, "replay", bundle, "--failure", "0", *twice)
+    assert outcome["detail"]["fork"]["forks"] == 2 and "itself fork 1 of one replay, at step 5" in outcome["sentence"]
     report = said_by(capsys, "compare", bundle, "--task", "map-1.0")
     assert report["only_longer"] == "second"
     report = said_by(capsys, "compare", bundle, bundle, "--task", "map-1.0", "--other-attempt", "1")
@@ -207,6 +258,8 @@ def test_the_commands_fork_and_compare_a_bundle(job: Job, tmp_path: Path, capsys
         (("--fork", "3", "--change", "{"), "--change is JSON"),
         (("--fork", "3", "--change", '{"change": "time"}'), "there is no change 'time'"),
         (("--fork", "-1", "--change", '{"change": "lost"}'), "names a step"),
+        (("--fork", "3", "--fork", "4", "--change", '{"change": "lost"}'), "go together"),
+        (("--fork", "3", "--change", '{"change": "lost"}') * 9, "can be given 8 times"),
         (("--fork", "3", "--change", '{"change": "lost"}', "--fail-on-divergence"), "does not go with"),
     ],
 )

@@ -82,7 +82,7 @@ class Kept:
         self.buffers.append(row)
 
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
-        assert self.rows[step].kind in ("take-determinant", "fire-async")
+        assert self.rows[step].kind in ("take-determinant", "fire-async", "append")
         self.determinants.append((step, task, determinant, value, name))
 
     def open_order(self, step: int, before: int) -> None:

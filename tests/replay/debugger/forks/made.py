@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from replay.bundle.reader import Bundle
-from replay.debugger.forks import change_of, fork
+from replay.debugger.forks import At, change_of, fork
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from replay.errors import WrongSetting
@@ -54,6 +54,7 @@ class Forks:
     cuts: Cuts
     stats: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
 
     def of_seed(self, seed: int, *, parents: int, each: int) -> None:
         bundle, draw = recorded(random_options(seed)), Random(f"forks {seed}")
@@ -88,21 +89,61 @@ class Forks:
                 )
                 self.one(bundle, kept, {"failure": failure}, step, change, f"seed {seed}, {failure}, {step}, {change}")
 
-    def one(self, bundle: Bundle, parent: Kept, of: dict[str, Any], step: int, change: Any, where: str) -> None:
+    def of_chains(self, seed: int, *, parents: int, each: int, depth: int = 3) -> None:
+        """Forks of forks: each change is made to what came of the one before it."""
+        bundle, draw = recorded(random_options(seed)), Random(f"chains {seed}")
+        story = Story.read(bundle.events())
+        cases: list[dict[str, Any]] = [
+            {"task": event["task"], "failure": failure} for failure, event in story.failures.items()
+        ]
+        cases += [{"task": task, "attempt": attempt} for task in bundle.tasks() for attempt in bundle.attempts(task)]
+        for of in draw.sample(cases, min(len(cases), parents)):
+            root = Kept()
+            if replay(bundle, **of, sink=root).verdict not in ("identical", "free"):
+                continue
+            for _ in range(each):
+                self._chain(draw, bundle, root, of, depth, f"seed {seed}, {of}")
+
+    def _chain(self, draw: Random, bundle: Bundle, kept: Kept, of: dict[str, Any], depth: int, where: str) -> None:
+        before: tuple[At, ...] = ()
+        since = 0
+        for _ in range(depth + 3):  # many a draw applies to nothing
+            if len(before) == depth:
+                break
+            step, change = _drawn(draw, bundle, kept, since)
+            made = self.one(bundle, kept, of, step, change, f"{where}, after {before}, step {step}, {change}", before)
+            if made is not None:
+                kept, since = made
+                before = (*before, At(step, change_of(change)))
+        self.stats[f"chains of {len(before)}"] += 1
+
+    def one(
+        self,
+        bundle: Bundle,
+        parent: Kept,
+        of: dict[str, Any],
+        step: int,
+        change: Any,
+        where: str,
+        before: tuple[At, ...] = (),
+    ) -> tuple[Kept, int] | None:
+        """What it wrote, and the step from which on it is a fork; None where it was refused."""
         self.cuts.made.clear()
         kept = Kept()
         try:
-            outcome = fork(bundle, **of, step=step, change=change_of(change), sink=kept)
-        except WrongSetting:
+            outcome = fork(bundle, **of, step=step, change=change_of(change), before=before, sink=kept)
+        except WrongSetting as refused:
             self.stats[f"{change['change']} refused"] += 1
-            return
+            self.refused[str(refused)] += 1
+            return None
         if outcome.verdict != "forked":
             self.faults.append(f"is {outcome.verdict}: {outcome.sentence}: {where}")
-            return
+            return None
         self.stats[str(change["change"])] += 1
         report = outcome.detail["fork"]
         self._check_prefix(parent, kept, report["step"], where)
-        self._check_outputs(report, where)
+        self._check_outputs(report, parent, kept, where)
+        return kept, report["step"]
 
     def _check_prefix(self, parent: Kept, kept: Kept, at: int, where: str) -> None:
         """Up to the forked step a fork is its parent; then it says what is changed."""
@@ -111,12 +152,11 @@ class Forks:
         if at < len(kept.rows) and kept.rows[at].kind != "fork":
             self.faults.append(f"does not say that it is forked at step {at}: {where}")
 
-    def _check_outputs(self, report: dict[str, Any], where: str) -> None:
+    def _check_outputs(self, report: dict[str, Any], parent: Kept, made: Kept, where: str) -> None:
         """What can't be affected is the same, byte for byte; what is not the same might be affected."""
-        ran = self.cuts.by_body()
-        if not ran:
-            return
-        before, after = (ran[0], ran[1]) if len(ran) > 1 else (ran[0], {})
+        ran = self.cuts.by_body()  # of the runs that cut anything, the last two are the parent's and the fork's
+        after = ran.pop() if made.kinds["cut-buffer"] else {}
+        before = ran.pop() if parent.kinds["cut-buffer"] else {}
         may = {
             (span["output"], number)
             for span in report["may_be_affected"]
@@ -131,15 +171,18 @@ class Forks:
                 self.stats["can't be affected"] += 1
 
 
-def _drawn(draw: Random, bundle: Bundle, kept: Kept) -> tuple[int, dict[str, Any]]:
+def _drawn(draw: Random, bundle: Bundle, kept: Kept, since: int = 0) -> tuple[int, dict[str, Any]]:
+    """A change at a step, after `since` more often than not."""
     kind = draw.choice(KINDS)
-    step = draw.randrange(len(kept.rows))
+    since = draw.choice((since, since, since, 0))
+    step = draw.randrange(min(since, len(kept.rows) - 1), len(kept.rows))
     if kind in OF_DETERMINANTS:
         wanted = OF_DETERMINANTS[kind]
-        fitting = [number for number, _, one, *_ in kept.determinants if not wanted or one in wanted]
+        of_kind = [number for number, _, one, *_ in kept.determinants if not wanted or one in wanted]
+        fitting = [number for number in of_kind if number >= since]
         step = draw.choice(fitting) if fitting else step
     elif kind != "operator":
-        step = draw.randrange(min(24, len(kept.rows)))
+        step = min(since + draw.randrange(24), len(kept.rows) - 1)
     fields: dict[str, Any] = {
         "order": {},
         "value": {"value": draw.choice((0, 1, 7, 1_600_000_000_500, {"tier": "gold"}, "text"))},

@@ -14,15 +14,16 @@ from replay.bundle.reader import Bundle
 from replay.debugger.forks import change_of, fork
 from replay.debugger.forks.changes import OtherOrder
 from replay.debugger.forks.fork import _Run
-from replay.debugger.forks.making import Making, Of
+from replay.debugger.forks.making import Making, Of, fork_steps
+from replay.debugger.forks.places import ForkPlace
+from replay.debugger.forks.stages import Stage
 from replay.debugger.outcome import DivergenceFound, Missing
-from replay.debugger.ports import NoSteps
+from replay.debugger.ports import NoSteps, StepRow
 from replay.debugger.recorded.scene import choose
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from replay.debugger.sides.closure import Closure
 from replay.debugger.sides.trace import Trace
-from replay.debugger.writing.steps import StepWriter
 from replay.errors import WrongSetting
 from replay.jobs.options import RecordOptions
 from replay.simulation.replays import recorded
@@ -30,6 +31,7 @@ from tests.replay.debugger.forks.made import Cuts
 from tests.replay.debugger.worlds import Kept
 
 JOBS = ("concat", "word-count", "pass-through", "nexmark-q3", "random-load-balance", "enrich", "windowed")
+_NEVER = 1 << 62
 Made = dict[tuple[str, int], tuple[int, bool, bytes]]
 
 
@@ -65,9 +67,11 @@ def executed_again(bundle: Bundle, task: str, cuts: Cuts) -> Made | None:
     scene = choose(bundle, story, task=task, failure=None, attempt=0)
     cuts.made.clear()
     with Trace() as trace:
-        making = Making(bundle, story, scene, trace, OtherOrder())  # of no place: nothing is changed but what it takes
+        row = StepRow(0, task, "main", "restore", "Running", 0, 0, 0, None, None, None, None, None, "")
+        nothing = Stage(OtherOrder(), ForkPlace(row, frozenset(), False, own=True), _NEVER)
+        making = Making(bundle, story, scene, trace, (nothing,))  # nothing is changed but what it takes
         try:
-            _Run(Of(task, None, 0), making, StepWriter(NoSteps(), task)).run()
+            _Run(Of(task, None, 0), making, fork_steps(NoSteps(), making)).run()
         except (DivergenceFound, Missing):
             return None
     return cuts.by_body()[0] if cuts.by_body() else {}

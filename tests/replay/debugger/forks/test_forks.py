@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from replay.debugger.forks import change_of, fork
+from replay.debugger.forks import At, change_of, fork
 from replay.debugger.forks.changes import change_to_json
 from replay.debugger.outcome import Outcome
 from replay.debugger.replay import replay
@@ -36,6 +36,15 @@ def test_random_forks_of_answers_are_their_parents_until_then(seed: int, monkeyp
     cuts.watch(monkeypatch)
     forks = Forks(cuts)
     forks.of_answers(seed)
+    assert not forks.faults, "\n".join(forks.faults)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_forks_of_forks_are_their_parents_until_then(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    cuts = Cuts()
+    cuts.watch(monkeypatch)
+    forks = Forks(cuts)
+    forks.of_chains(seed, parents=3, each=3)
     assert not forks.faults, "\n".join(forks.faults)
 
 
@@ -189,8 +198,53 @@ def test_a_change_is_read_as_it_is_written(fields: dict[str, Any]) -> None:
     assert change_to_json(change_of(fields)) == fields
 
 
-def test_a_replay_that_diverges_can_not_be_forked() -> None:
+def test_a_replay_that_lacks_something_can_not_be_forked() -> None:
     members = one_failure()
-    name = next(iter(members.names("tasks/map-1.0/1/sent-0/")))
     outcome, _ = forked({"change": "lost"}, 0, bundle_of(members.without("/source/")), task="source.0", attempt=0)
-    assert outcome.verdict == "unknown" and "nothing to fork" in outcome.sentence, name
+    assert outcome.verdict == "unknown" and "nothing to fork" in outcome.sentence
+
+
+def test_a_fork_past_its_log_is_forked_at_what_it_chooses_itself() -> None:
+    bundle = bundle_of(one_failure())
+    step = step_of(replayed(bundle, failure=0), "timestamp", 12)
+    lost = At(step, change_of({"change": "lost", "seed": 3}))
+    _, made = forked({"change": "lost", "seed": 3}, step, bundle, failure=0)
+    own = [number for number, _, kind, *_ in made.determinants if kind == "timestamp" and number > step + 1]
+    assert made.rows[own[2]].kind == "append"
+    change = {"change": "value", "value": 1_700_000_000_000}
+    outcome, again = forked(change, own[2], bundle, failure=0, before=[lost])
+    assert again.rows[: own[2]] == made.rows[: own[2]] and again.rows[own[2]].kind == "fork"
+    assert "the clock read 1700000000000, and not as before" in outcome.sentence
+    found = {one["stream"]: one for one in outcome.detail["fork"]["differences"]}
+    assert found["determinant"]["second"]["step"] == own[2] + 1 and found["output"]["second"]["line"]
+    with pytest.raises(WrongSetting, match="the fork chose this for itself"):
+        forked({"change": "lost"}, own[2], bundle, failure=0, before=[lost])
+
+
+def test_a_fork_of_a_fork_begins_after_it() -> None:
+    bundle = bundle_of(one_failure())
+    step = step_of(replayed(bundle, failure=0), "timestamp", 12)
+    before = [At(step, change_of({"change": "value", "value": 5}))]
+    with pytest.raises(WrongSetting, match="is one of the replay that was forked"):
+        forked({"change": "value", "value": 6}, step, bundle, failure=0, before=before)
+    with pytest.raises(WrongSetting, match="9 forks stand one on another"):
+        forked({"change": "value", "value": 6}, step, bundle, failure=0, before=before * 8)
+
+
+def test_a_replay_that_diverges_is_forked_before_that() -> None:
+    members = one_failure()
+    name = "tasks/map-1.0/0/state/1.json"
+    other = members.members[name].replace(b'"records":161', b'"records":162')
+    bundle = bundle_of(members.with_(name, other))
+    kept = Kept()
+    outcome = replay(bundle, task="map-1.0", attempt=0, sink=kept)
+    diverged_at = outcome.detail["step"]
+    assert outcome.verdict == "diverged" and kept.rows[diverged_at].kind == "diverge"
+    step = step_of(kept, "timestamp", 3)
+    change = {"change": "value", "value": 1_600_000_123_456}
+    made, rows = forked(change, step, bundle, task="map-1.0", attempt=0, diverged_at=diverged_at)
+    report = made.detail["fork"]
+    assert rows.rows[:step] == kept.rows[:step] and made.verdict == "forked"
+    assert "state/1.json differs in" in report["parent_ended"] and report["uncompared"] and not report["outputs"]["new"]
+    assert all(one["first"] is not None for one in report["differences"])
+    assert f"Its parent goes no further than step {diverged_at - 1:,}" in made.sentence
