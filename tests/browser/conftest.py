@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, ViewportSize, expect, sync_playwright
 
 from tests.browser.site import Site
+from tests.browser.starting import start_replay
 
 FLAGS = (
     "--no-sandbox",
@@ -151,11 +152,8 @@ def replay(site: Site, browser: Browser, signed_in: Path, killed_job: str) -> st
     context = browser.new_context(storage_state=signed_in, viewport=WIDE)
     page = context.new_page()
     page.goto(f"{site.url}/jobs/{killed_job}/")
-    page.get_by_role("button", name="Start the replay").click()
-    page.wait_for_url("**/replays/r_*/")
+    started = start_replay(page)
     page.locator('#verdict .badge:has-text("identical")').wait_for(timeout=120_000)
-    found = re.search(r"/replays/(r_\w+)/", page.url)
     context.close()
-    assert found is not None
-    site.replay = found.group(1)
+    site.replay = started
     return site.replay

@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import NARROW, WIDE, Visitor
 from tests.browser.inspection import faults_of
 from tests.browser.site import Site
+from tests.browser.starting import start_replay
 from tests.replay.debugger.hunting.planting import PLANTED, marked, recorded, shop
 
 pytestmark = pytest.mark.browser
@@ -52,9 +53,7 @@ def job_of(site: Site, operator: str) -> str:
 def start_hunt(page: Page) -> str:
     """From the job's page to the replay's; its address."""
     page.get_by_label("Hunt for unlogged choices").check()
-    page.get_by_role("button", name="Start the replay").click()
-    page.wait_for_url("**/replays/r_*/")
-    return page.url.rpartition("/replays/")[2].strip("/")
+    return start_replay(page)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +100,6 @@ def test_the_panel_can_be_read_in_every_look(visit: Visit, hunted: str, scheme: 
 
 def test_a_replay_that_is_no_hunt_has_no_panel(visit: Visit, site: Site) -> None:
     page = visit().open(f"/jobs/{job_of(site, 'Innocent')}/")
-    page.get_by_role("button", name="Start the replay").click()
-    page.wait_for_url("**/replays/r_*/")
+    start_replay(page)
     expect(page.locator("#verdict")).to_contain_text("identical", timeout=120_000)
     expect(page.locator("#hunt")).to_have_count(0)

@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import Visitor, come_in
 from tests.browser.site import Site
+from tests.browser.starting import start_replay
 from tests.browser.test_replay_page import _at
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.serial]
@@ -50,13 +51,10 @@ def begun(site: Site, browser: Browser, signed_in: Path, large_job: str) -> str:
     context = browser.new_context(storage_state=signed_in)
     page = context.new_page()
     page.goto(f"{site.url}/jobs/{large_job}/")
-    page.get_by_role("button", name="Start the replay").click()
-    page.wait_for_url("**/replays/r_*/")
+    replay = start_replay(page)
     page.locator("#strip canvas").wait_for(timeout=60_000)
-    found = re.search(r"/replays/(r_\w+)/", page.url)
     context.close()
-    assert found is not None
-    return found.group(1)
+    return replay
 
 
 @pytest.fixture(scope="module")

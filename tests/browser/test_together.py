@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.browser.conftest import NARROW, WIDE, Visitor
 from tests.browser.inspection import faults_of
 from tests.browser.site import Site
+from tests.browser.starting import start_replay
 
 pytestmark = pytest.mark.browser
 
@@ -29,13 +30,10 @@ def joint(site: Site, browser: Browser, signed_in: Path) -> str:
     context = browser.new_context(storage_state=signed_in)
     page = context.new_page()
     page.goto(f"{site.url}/jobs/{site.job(site.bundle('joint.tar', *RECORDING))}/")
-    page.get_by_role("button", name="Start the replay").click()
-    page.wait_for_url("**/replays/r_*/")
+    replay = start_replay(page)
     expect(page.locator("#verdict")).to_contain_text("identical", timeout=120_000)
-    found = re.search(r"/replays/(r_\w+)/", page.url)
     context.close()
-    assert found is not None
-    return found.group(1)
+    return replay
 
 
 def of(page: Page, task: str) -> None:

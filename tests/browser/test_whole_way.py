@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visitor
 from tests.browser.site import KILLED, Site
+from tests.browser.starting import start_replay
 
 pytestmark = pytest.mark.browser
 
@@ -45,8 +46,7 @@ def test_from_the_login_link_to_a_shared_step(site: Site, visit: Visit) -> None:
 
     row.get_by_role("link", name="killed-21").click()
     expect(page.locator("#summary")).to_contain_text(f"{KILLED} failed at 1.500 s")
-    page.get_by_role("button", name="Start the replay").click()
-    page.wait_for_url("**/replays/r_*/")
+    start_replay(page)
     expect(page.locator("#verdict")).to_contain_text("identical", timeout=120_000)
 
     last = _steps_to_the_end_and_back(page)

@@ -4,6 +4,7 @@ import re
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 from replay.jobs.pass_through import PassThrough
@@ -17,7 +18,7 @@ class Prices(PassThrough):
     """What the sample job does, from another package."""
 
 
-class Misbehaving(PassThrough):
+class Misbehaving(PassThrough, ABC):
     """Does as it should until it has seen enough records."""
 
     def on_record(self, record: Record, context: Context) -> None:
@@ -25,8 +26,8 @@ class Misbehaving(PassThrough):
             self.misbehave()
         super().on_record(record, context)
 
-    def misbehave(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def misbehave(self) -> None: ...
 
 
 class Loops(Misbehaving):

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import uuid
+from abc import ABC, abstractmethod
 from datetime import UTC, date, datetime
 from datetime import datetime as also_datetime
 from hashlib import blake2b
@@ -22,7 +23,7 @@ from replay.runtime.operators import Context
 UNSEEDED = Random()
 
 
-class Planted(PassThrough):
+class Planted(PassThrough, ABC):
     """Adds to each record what `read` gives."""
 
     def on_record(self, record: Record, context: Context) -> None:
@@ -31,8 +32,8 @@ class Planted(PassThrough):
         value = {**record.value, "extra": extra}
         super().on_record(Record(record.key, record.timestamp, value, record.lineage), context)
 
-    def read(self, record: Record, context: Context) -> object:
-        raise NotImplementedError
+    @abstractmethod
+    def read(self, record: Record, context: Context) -> object: ...
 
 
 class Clock(Planted):

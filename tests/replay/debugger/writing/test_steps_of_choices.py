@@ -11,8 +11,8 @@ from replay.bundle.reader import Bundle
 from replay.debugger.replay import replay
 from replay.debugger.writing.words import said
 from replay.log.determinants import Determinant, Rng, Serializable, TimerTrigger
-from tests.replay.debugger.test_steps import CAUSE, KINDS
 from tests.replay.debugger.worlds import Kept, MemoryMembers
+from tests.replay.debugger.writing.test_steps import CAUSE, KINDS
 from tests.replay.runtime import eventful
 
 
