@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from ingest.replay_limits import CPU, FILE, MEMORY, OPEN_FILES, TIME, ReplayLimits
-from replay.debugger.hunting.readings import source_name
+from replay.debugger.diverging.source_line import source_name
 
 MAPPED_BYTES = 4 << 30
 """Mapped files count into the address space, so what bounds memory is the data limit; this much is on top of it."""

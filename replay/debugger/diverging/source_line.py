@@ -86,12 +86,15 @@ def _with_its_causes(fault: BaseException) -> Iterator[BaseException]:
 
 def line_of(code: CodeType, line: int, module: dict[str, Any]) -> SourceLine:
     """A line of installed code, with its text where the file is there."""
-    name = str(module.get("__name__", ""))
     text = linecache.getline(code.co_filename, line, module).strip()
-    return SourceLine(_file_of(name, code.co_filename), line, code.co_qualname, printable(text, _SHOWN))
+    return SourceLine(source_name(code.co_filename), line, code.co_qualname, printable(text, _SHOWN))
 
 
-def _file_of(module: str, path: str) -> str:
-    """The module's path below the folder that it is imported from: where a server lies says nothing of the code."""
-    packages = module.count(".") + (PurePath(path).name == "__init__.py")
-    return "/".join(PurePath(path).parts[-packages - 1 :]) if module not in ("", "__main__") else PurePath(path).name
+def source_name(path: str) -> str:
+    """`shop/operators.py`: the file below the folder that it is imported from.
+
+    Where a server has that folder says nothing of the code.
+    """
+    folders = (one.rstrip("/") for one in sys.path if one)
+    above = max((one for one in folders if path.startswith(f"{one}/")), key=len, default=None)
+    return PurePath(path).name if above is None else path[len(above) + 1 :]

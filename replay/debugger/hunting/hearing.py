@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Literal
 
-from replay.debugger.diverging.source_line import collectors
+from replay.debugger.diverging.source_line import collectors, source_name
 from replay.debugger.hunting.calls import Call, Calls, audited
 from replay.debugger.hunting.draws import Draws
-from replay.debugger.hunting.readings import source_name
 from replay.errors import printable
 
 Role = Literal["operator", "engine", "library"]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from replay.debugger.diverging.source_line import source_name
 from replay.debugger.hunting.line_trace import Event, moving_line
 from replay.debugger.hunting.noting import LOOKED_AT_ONCE_IN
-from replay.debugger.hunting.readings import source_name
 
 Note = Mapping[str, Any]
 _SOURCE_SHOWN = 120

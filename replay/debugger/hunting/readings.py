@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import linecache
-import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
+
+from replay.debugger.diverging.source_line import source_name
 
 KINDS = {
     "clock": "the wall clock, or another",
@@ -23,12 +23,6 @@ KINDS = {
 MOST_PLACES = 200
 _MOST_DETAILS = 3
 _SHOWN = 120
-
-
-def source_name(path: str) -> str:
-    """`shop/operators.py`: the file as its package names it, wherever that is installed."""
-    folders = [Path(one) for one in sys.path if one and Path(path).is_relative_to(one)]
-    return path if not folders else str(Path(path).relative_to(max(folders, key=lambda one: len(one.parts))))
 
 
 @dataclass(frozen=True, slots=True)
