@@ -23,6 +23,7 @@ from replay.debugger.recorded.story import Story
 from replay.log.determinants import Determinant
 from replay.model import MAIN, Record, json_bytes, thread_of_output
 from replay.runtime.body.output import Cut
+from replay.runtime.body.task import TaskBody
 from replay.runtime.operators import Operator, Timer
 
 _FOLLOWING_RECORDS = 64
@@ -30,12 +31,16 @@ _FOLLOWING_RECORDS = 64
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What an output was given: its place in the stream since the beginning, and the line that gave it."""
+    """What an output was given: its place in the stream since the beginning, the line that gave it, and of what.
+
+    `after`: how many elements had been processed before the one that it was made of.
+    """
 
     start: int
     data: bytes
     code: tuple[Any, int, dict[str, Any]] | None
     element: str
+    after: int
 
 
 class Probe(Silent):
@@ -50,7 +55,7 @@ class Probe(Silent):
         self.starts = [0] * outputs
         self.ends = [0] * outputs
         self.element = "the beginning"
-        self.elements = 0
+        self.body: TaskBody | None = None
         self.cut_last: tuple[int, Cut] | None = None
         self._digest = hashlib.sha256()
 
@@ -82,12 +87,10 @@ class Probe(Silent):
 
     def delivering(self, record: Record, record_count: int) -> None:
         """A record is about to be processed."""
-        self.elements += 1
         self.element = f"record {record_count:,} of the epoch, with key {json.dumps(record.key, ensure_ascii=False)}"
 
     def taking_watermark(self, i: int, watermark_ms: int, record_count: int) -> None:
         """A watermark is about to be processed."""
-        self.elements += 1
         self.element = f"a watermark, element {record_count:,} of the epoch"
 
     def firing(self, determinant: Determinant) -> None:
@@ -115,7 +118,8 @@ class Probe(Silent):
             self._given(k, json_bytes({"barrier": checkpoint}), None)
 
     def _given(self, k: int, data: bytes, code: tuple[Any, int, dict[str, Any]] | None) -> None:
-        self.written[k].append(Written(self.ends[k], data, code, self.element))
+        after = 0 if self.body is None else self.body.processed
+        self.written[k].append(Written(self.ends[k], data, code, self.element, after))
         self.ends[k] += len(data)
 
     # --- what was seen ---
@@ -163,7 +167,7 @@ def executed_again(
     probe = Probe(comparison, operator, plan.recovered)
     try:
         execution = Execution(source, plan, operator, probe)
-        execution.body.observer = probe
+        execution.body.observer, probe.body = probe, execution.body
         execution.start()
         while execution.step():
             if plan.recovered is not None and execution.log.reached(MAIN, plan.recovered.get(MAIN, {})):

@@ -62,6 +62,8 @@ _OF_CALLS: Mapping[str, tuple[str, str]] = {
     "network": ("unlogged-network", "the network, which no determinant covers"),
     "machine": ("unlogged-environment", "the machine or its processes, which no determinant covers"),
 }
+_SHUFFLING = ("random", "identity")
+_KEPT_IN_A_PROCESS = ("environment", "files", "machine")
 
 
 @dataclass(slots=True)
@@ -105,18 +107,12 @@ class Diagnosis:
             twice = executed_again(self.source, self.story, plan, lambda: calls.around(kind, make))
         if once.found is not None:
             self._look_at(execution, once)
+        after = execution.body.processed if self.sides is None else self.sides.after
         if self._differ(once, twice):
-            return self._unlogged(calls)
+            return self._unlogged(calls.suspects(after) or calls.during(after))
         if once.found is not None:
             self.evidence.append("Executed twice more, it parts from the recording at the same place in the same way.")
-        if self.sides is not None and self.sides.same_in_another_order:
-            self.evidence.append("The replay makes the same as the recording holds, in another order.")
-            return self._decided(
-                "iteration-order",
-                f"The order of iteration over a set or a dictionary{self._at_line()} is not that of the first "
-                f"execution: the order of texts in a set changes from process to process.",
-            )
-        return self._same_each_time(execution, calls)
+        return self._same_each_time(execution, calls.suspects(after))
 
     def _look_at(self, execution: Execution, once: Again) -> None:
         found = once.found
@@ -147,11 +143,12 @@ class Diagnosis:
             return True
         return False
 
-    def _unlogged(self, calls: OutsideCalls) -> Reason:
+    def _unlogged(self, calls: list[OutsideCall]) -> Reason:
         """What differs between two executions of the same log is chosen by something that the log doesn't know."""
-        for kind, (code, what) in _OF_CALLS.items():
-            if found := calls.of(kind):
-                return self._by_call(code, what, found)
+        # What the environment or a file says does not change between one execution and the next.
+        changing = [one for one in calls if one.kind not in _KEPT_IN_A_PROCESS]
+        if changing or calls:
+            return self._by_calls(changing or calls)
         return self._decided(
             "unlogged-choice",
             f"The operator{self._at_line()} makes a choice that no determinant covers; no call of a clock, of chance, "
@@ -159,35 +156,48 @@ class Diagnosis:
             f"thread.",
         )
 
-    def _by_call(self, code: str, what: str, found: list[OutsideCall]) -> Reason:
-        self.evidence += [f"The operator calls {one}." for one in found[:5]]
-        self.line = self.line or found[0].line
-        return self._decided(code, f"The operator asks {what}: {found[0]}. In a replay it gives something else.")
-
-    def _same_each_time(self, execution: Execution, calls: OutsideCalls) -> Reason:
-        damage = self._damage()
-        if damage is not None:
-            return damage
-        for kind, (code, what) in _OF_CALLS.items():
-            if kind != "random" and (found := calls.of(kind)):
-                return self._by_call(code, what, found)
-        if found := calls.of("identity"):
-            self.evidence += [f"The operator calls {one}." for one in found[:5]]
+    def _by_calls(self, calls: list[OutsideCall]) -> Reason:
+        """Of one kind, that is it; of several, nobody can tell which of them it is."""
+        self.evidence += [f"The operator calls {one}." for one in calls[:5]]
+        self.line = self.line or calls[0].line
+        kinds = {one.kind for one in calls}
+        if len(kinds) > 1:
+            named = ", ".join(map(str, calls[:5]))
             return self._decided(
-                "unlogged-choice", f"The operator uses {found[0]}, whose value changes from process to process."
+                "unlogged-choice",
+                f"The operator asks for what no determinant covers, and which of it made the difference can't be told: "
+                f"{named}.",
+            )
+        (kind,) = kinds
+        if kind not in _OF_CALLS:
+            return self._decided(
+                "unlogged-choice", f"The operator uses {calls[0]}, whose value changes from execution to execution."
+            )
+        code, what = _OF_CALLS[kind]
+        return self._decided(code, f"The operator asks {what}: {calls[0]}. In a replay it gives something else.")
+
+    def _same_each_time(self, execution: Execution, calls: list[OutsideCall]) -> Reason:
+        """`calls`: what it read past its log that may have made the difference."""
+        sides = self.sides
+        if sides is not None and sides.held is None:
+            self.evidence.append("What the recording holds there can't be read as a record.")
+            return self._decided(
+                "corrupt-recording", "The recording is damaged: no operator writes what it holds there."
             )
         changed = self._code_changed(execution)
-        if changed:
-            self.evidence.append(f"{changed} is not the code that the recording names.")
         agree, differ = self._siblings(execution)
-        if changed:
-            return self._decided("operator-changed", f"The operator was changed since the recording{self._shown()}.")
-        if differ and not agree:
-            self.evidence.append(f"Of the same operator {_others(differ)} nothing else replays as recorded either.")
-            return self._decided(
-                "operator-changed",
-                "The operator was changed since the recording: it does otherwise wherever it is executed.",
-            )
+        ordered = self._if_ordered()
+        if ordered and not changed and all(one.kind not in _SHUFFLING for one in calls):
+            return ordered[0]  # nothing else that was read puts the same things in another order
+        possible = [*self._if_changed(changed, agree, differ), *ordered, *self._if_bits(changed, agree)]
+        if calls and not possible:
+            return self._by_calls(calls)
+        if len(possible) == 1 and not calls:
+            return possible[0]
+        if possible:
+            self.evidence += [f"The operator calls {one}." for one in calls[:5]]
+            named = [*(one.words.rstrip(".") for one in possible), *(f"it calls {one}" for one in calls[:3])]
+            return self._decided("undecided", f"One of several, and which can't be told: {'; '.join(named)}.")
         if agree or changed is not None:
             return self._single_spot(agree, known=changed is not None)
         return self._decided(
@@ -196,20 +206,36 @@ class Diagnosis:
             "code, and there is no other execution of this operator to compare with.",
         )
 
-    def _damage(self) -> Reason | None:
-        """What no operator can have written, or what one flipped bit explains."""
-        sides = self.sides
-        if sides is None:
-            return None
-        if sides.held is None:
-            self.evidence.append("What the recording holds there can't be read as a record.")
-            return self._decided(
-                "corrupt-recording", "The recording is damaged: no operator writes what it holds there."
-            )
-        if sides.bits is not None and sides.bits <= _FEW_BITS:
-            self.evidence.append(f"The two buffers differ in {counted(sides.bits, 'bit')}.")
-            return self._decided("corrupt-recording", "The recording is damaged: single bits of it have another value.")
-        return None
+    def _if_changed(self, changed: str | None, agree: int, differ: int) -> list[Reason]:
+        """Where its code is known it is another one; else nothing of the same operator replays as recorded."""
+        if changed:
+            self.evidence.append(f"{changed} is not the code that the recording names.")
+            words = f"The operator was changed since the recording{self._shown()}."
+        elif changed is None and differ and not agree:
+            self.evidence.append(f"Of the same operator {_others(differ)} nothing else replays as recorded either.")
+            words = "The operator was changed since the recording: it does otherwise wherever it is executed."
+        else:
+            return []
+        return [self._decided("operator-changed", words)]
+
+    def _if_ordered(self) -> list[Reason]:
+        if self.sides is None or not self.sides.same_in_another_order:
+            return []
+        self.evidence.append("The replay makes the same as the recording holds, in another order.")
+        words = (
+            f"The order of iteration over a set or a dictionary{self._at_line()} is not that of the first execution: "
+            f"the order of texts in a set changes from process to process."
+        )
+        return [self._decided("iteration-order", words)]
+
+    def _if_bits(self, changed: str | None, agree: int) -> list[Reason]:
+        """What one flipped bit explains; where nothing else of a changed operator agrees, it is no damage."""
+        bits = None if self.sides is None else self.sides.bits
+        if bits is None or bits > _FEW_BITS or (changed and not agree):
+            return []
+        self.evidence.append(f"The two buffers differ in {counted(bits, 'bit')}.")
+        words = "The recording is damaged: single bits of it have another value."
+        return [self._decided("corrupt-recording", words)]
 
     def _single_spot(self, agree: int, *, known: bool) -> Reason:
         if known:

@@ -23,6 +23,7 @@ class SideBySide:
     made: list[Any]
     held: list[Any] | None
     element: str
+    after: int
     same_in_another_order: bool = False
     bits: int | None = None
     source_offset: int | None = None
@@ -47,7 +48,8 @@ def beside(source: RecordingSource, task: str, attempt: int, again: Again, byte:
     if held is None:
         return None
     ours_data = first.data
-    made = [_fields(one.data) for one in written if one.code is not None]
+    # Of the same element: what others are made of comes in the order in which they were taken.
+    made = [_fields(one.data) for one in written if one.code is not None and one.after == first.after]
     recorded = _records(first.data[:into] + held)
     ours = next((one for one in made if one is not None), None)
     if ours is None:
@@ -56,6 +58,7 @@ def beside(source: RecordingSource, task: str, attempt: int, again: Again, byte:
         ours,
         recorded[0] if recorded else None,
         first.element,
+        first.after,
         _permuted([one for one in made if one is not None], recorded),
         _bits_between(cut.payload, source, task, attempt, k, buffer),
         _source_offset(task, ours_data),

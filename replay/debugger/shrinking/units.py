@@ -19,7 +19,6 @@ from replay.log.codec import encode
 from replay.log.determinants import Determinant, Order
 from replay.model import Record, json_bytes
 from replay.runtime.body.records import record_bytes
-from replay.runtime.body.task import TaskBody
 from replay.runtime.operators import Operator
 
 Kind = Literal["begin", "record", "event", "async"]
@@ -66,7 +65,6 @@ class Gathering(Probe):
     def __init__(self, comparison: Comparison, operator: Operator, recovered: Logs | None = None):
         super().__init__(comparison, operator, recovered)
         self.units: list[Unit] = [Unit("begin")]
-        self.body: TaskBody | None = None
         self._taken: Taken | None = None
         self._emitted = 0
 

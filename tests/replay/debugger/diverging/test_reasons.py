@@ -16,6 +16,7 @@ from replay.debugger.outcome import Outcome
 from replay.debugger.replay import replay
 from replay.jobs import registry
 from tests.replay.debugger.diverging import planted
+from tests.replay.debugger.diverging.confused import CODES, Confused, chosen, said, told
 from tests.replay.debugger.worlds import Kept, MemoryMembers, bundle_of
 
 FILE = "tests/replay/debugger/diverging/planted.py"
@@ -100,6 +101,7 @@ import json, sys
 from pathlib import Path
 import pytest
 from tests.replay.debugger.diverging import planted
+from tests.replay.debugger.diverging.confused import CODES, Confused, chosen, said, told
 with pytest.MonkeyPatch.context() as patch:
     members = planted.recorded_with(planted.IteratesSet, patch)
 files = {name: data.hex() for name, data in members.members.items()}
@@ -150,6 +152,28 @@ def test_a_divergence_says_what_agreed_last_and_what_led_there(monkeypatch: Any)
     assert steps == sorted(steps, reverse=True)
     assert all(kept.rows[one["step"]].text == one["text"] for one in detail["predecessors"])
     assert (detail["task"], detail["attempt"]) == ("map-1.0", 1) and detail["records"] > 0
+
+
+@pytest.mark.parametrize("seed", range(4 * len(CODES)))
+def test_a_reason_that_looks_like_another_is_not_told_for_it(seed: int) -> None:
+    """Operators that read much past their log, and part from it for one thing: that is told, or nothing for certain."""
+    cause, outcome = told(seed)
+    if outcome is None:
+        return  # what was damaged, or drawn, came out the same
+    reason = outcome.detail["reason"]
+    assert said(cause, outcome) != "wrong", f"seed {seed}: {cause}: {reason}"
+
+
+@pytest.mark.parametrize("cause", CODES)
+def test_where_nothing_else_is_read_the_reason_is_told(cause: str) -> None:
+    for seed in range(list(CODES).index(cause), 40 * len(CODES), len(CODES)):
+        with chosen(seed, again=True):
+            alone = not Confused.noise and Confused.every > 1 and not Confused.narrow
+        if alone and (outcome := told(seed)[1]) is not None:
+            break
+    where = f"seed {seed}: {outcome.detail['reason']}"
+    assert said(cause, outcome) == "right" or outcome.detail["reason"]["code"] == "undecided", where
+    assert cause in ("changed", "file") or said(cause, outcome) == "right", where
 
 
 def test_every_reason_is_known() -> None:
