@@ -31,3 +31,10 @@ class Diverged(BaseException):
         self.place = place
         self.epoch = epoch
         self.position = position
+
+
+class EndOfRecording(Diverged):
+    """A replay came to where the recording ends: to the last that is known of an attempt that was killed."""
+
+    def __init__(self, asked: str, place: str, epoch: int, position: int):
+        super().__init__(asked, "nothing more of this epoch", place, epoch, position)

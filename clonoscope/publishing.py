@@ -148,7 +148,9 @@ class _Members:
         # What was recorded before the first epoch belongs to it: a task's opening.
         self.epoch = int(meta.get("restored") or 0)
         self.offset = 0
-        self.taken = self._beginning()
+        # Records are counted over the task: at which of them this attempt begins.
+        self.base = self._beginning() - int(meta["taken"])
+        self.taken = self.base + int(meta["taken"])
         self.records: dict[tuple[int, int], Any] = {}
         self.lines = 0
         self.ended: dict[str, Any] | None = None
@@ -165,6 +167,7 @@ class _Members:
         self._tell_start()
         for entry in self.log.entries():
             self.last_us = max(self.last_us, entry.at_us)
+            self.taken = self.base + entry.taken
             _WRITERS[entry.kind](self, entry)
         for _, site in sorted(self.log.sites.items()):
             self._append("sites.ndjson", json_bytes(site) + b"\n")
@@ -195,7 +198,7 @@ class _Members:
         """A log that nobody closed, of a process that is gone: something killed it."""
         how = (self.ended or {}).get("how")
         self.task.ended = how == "closed" or (how is None and self.process is not None and self.process.alive)
-        if not self.task.ended:
+        if not self.task.ended and not self.log.meta.get("lost"):
             cause = (self.ended or {}).get("cause") or _KILLED
             self._tell(self.last_us, "task-failed", failure=self.publisher.failures, host=self.host, cause=cause)
             self.publisher.failures += 1
@@ -215,12 +218,14 @@ class _Members:
         self._det(encode(Take(self.task.index(place), first, records)))
         lines = []
         t_us = self.publisher.since_origin(entry.at_us)
+        offset = self.base + entry.taken - records
         for at in range(first, first + records):
             record = self.records.pop((number, at), None)
             ref = {"topic": place["topic"], "partition": place["partition"], "offset": at}
-            line = {"offset": self.taken, "t_us": t_us} | ({"ref": ref} if record is None else {"record": record})
+            line = {"offset": offset + at - first, "t_us": t_us} | (
+                {"ref": ref} if record is None else {"record": record}
+            )
             lines.append(json_bytes(line) + b"\n")
-            self.taken += 1
         self._append(f"source/{self.epoch}.ndjson", b"".join(lines))
 
     def record(self, entry: Entry) -> None:

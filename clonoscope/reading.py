@@ -82,14 +82,21 @@ class AttemptLog:
 
 
 def attempts_of(folder: Path) -> list[AttemptLog]:
-    """The attempts of all tasks, by task and number; those of which nothing was written are left out."""
+    """The attempts of all tasks, by task and number; of those that nothing is left of, just that."""
     found = []
     for path in sorted(folder.glob("tasks/*/*")):
         if path.is_dir() and path.name.isdecimal():
-            meta = _first_meta(path)
-            if meta is not None:
-                found.append(AttemptLog(path.parent.name, int(path.name), path, meta))
+            meta = _first_meta(path) or _nothing_of(path)
+            found.append(AttemptLog(path.parent.name, int(path.name), path, meta))
     return sorted(found, key=lambda one: (one.task, one.attempt))
+
+
+def _nothing_of(folder: Path) -> dict[str, Any]:
+    """Of an attempt that could not write anything, or of which all was let go."""
+    vertex, _, subtask = folder.parent.name.rpartition(".")
+    at_us = folder.stat().st_mtime_ns // 1000
+    named = {"vertex": vertex, "subtask": int(subtask), "process": "", "at_us": at_us, "epoch": None}
+    return {**named, "taken": 0, "input": -1, "next": 0, "dropped": 0, "why": "", "lost": True}
 
 
 def segments_of(folder: Path) -> list[tuple[int, Path]]:
@@ -131,6 +138,10 @@ class _Walk:
         self.lost_beginning = False
 
     def entries(self) -> Iterator[Entry]:
+        if self.log.meta.get("lost"):
+            self.at_us = self.log.meta["at_us"]
+            yield self._entry("gap", {"why": "nothing of this attempt could be written, or all of it was let go"})
+            return
         due, last = 0, None
         for number, path in segments_of(self.log.folder):
             held = _held(path)
@@ -160,9 +171,12 @@ class _Walk:
     def _segment(self, held: Held, meta: dict[str, Any]) -> Iterator[Entry]:
         self.at_us = max(self.at_us, meta["at_us"])
         self.randoms = {}
-        yield from self._flush(meta["taken"] - self.taken, meta)
+        for number, (topic, partition) in enumerate(meta["inputs"]):
+            self.log.inputs.setdefault(number, {"topic": topic, "partition": partition})
         if meta["dropped"]:
-            yield self._entry("gap", {"why": f"{meta['dropped']} entries were dropped: {meta['why']}"})
+            yield from self._after_dropped(meta)
+        else:
+            yield from self._flush(meta["taken"] - self.taken, meta)
         torn = {one.at: one for one in held.torn}
         for word in held.entries[1:]:
             for at in [at for at in torn if at < word.at]:
@@ -171,6 +185,20 @@ class _Walk:
             yield from self._word(word)
         for one in torn.values():
             yield self._entry("gap", {"why": one.why})
+
+    def _after_dropped(self, meta: dict[str, Any]) -> Iterator[Entry]:
+        """Which records were taken meanwhile is not known, only how many."""
+        yield from self._end_run()
+        records, self.taken = meta["taken"] - self.taken, meta["taken"]
+        self.run = (meta["input"], meta["next"], 0)
+        while_taken = f", while {records} records were taken" if records else ""
+        gap = {"why": f"{meta['dropped']} entries were dropped{while_taken}: {meta['why']}"}
+        yield self._entry("gap", gap)
+        if meta["epoch"] != self.epoch:
+            # It began meanwhile, and what stands of it does not begin at its beginning.
+            self.epoch = meta["epoch"]
+            yield self._entry("epoch", {"epoch": self.epoch, "at_us": self.at_us, "unseen": True})
+            yield self._entry("gap", gap)
 
     def _flush(self, unsaid: int, meta: dict[str, Any]) -> Iterator[Entry]:
         """Records that were taken before a segment began, and that no word tells of."""

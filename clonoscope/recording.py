@@ -24,7 +24,7 @@ from clonoscope import identity
 from clonoscope.errors import WrongUse
 from clonoscope.redaction import Redaction
 from clonoscope.retention import Retention
-from clonoscope.segments import Segment, Supply
+from clonoscope.segments import SEGMENT_BYTES, Segment, Supply
 from clonoscope.task_log import TaskLog
 from clonoscope.tasks import Task
 from clonoscope.unrecorded import UNRECORDED
@@ -89,6 +89,8 @@ def _check(name: str, keep: int | None, max_mb: float, payload: str, dump_on: tu
 class Recording:
     """Made by `start`. Nothing that goes wrong with the disk is raised: it is in `faults`, and a gap in the bundle."""
 
+    segment_bytes = SEGMENT_BYTES
+
     def __init__(
         self,
         name: str,
@@ -109,7 +111,7 @@ class Recording:
         self.retention = Retention(self.folder, keep, max_bytes)
         self._lock = threading.RLock()
         self._tasks: dict[str, Task] = {}
-        self._supply = Supply(self.folder)
+        self._supply = Supply(self.folder, self.segment_bytes)
         self._alive: int | None = None
         self._open = True
         self.epoch_hooks: list[Callable[[TaskLog], None]] = []
@@ -192,7 +194,7 @@ class Recording:
 
     def segment(self, path: Path, at_least_bytes: int) -> Segment:
         """Room for a log, within the bound."""
-        self.retention.make_room(max(at_least_bytes, 1))
+        self.retention.make_room(max(at_least_bytes, self.segment_bytes))
         if path.name[:1] != "0":
             self._supply.begin()
         made = self._supply.take(path, at_least_bytes)
@@ -265,7 +267,7 @@ class Recording:
         """In the child: files and locks are the parent's. What it records are attempts of its own."""
         self._lock = threading.RLock()
         self._supply.forget()
-        self._supply = Supply(self.folder)
+        self._supply = Supply(self.folder, self.segment_bytes)
         if self._alive is not None:
             os.close(self._alive)
             self._alive = None

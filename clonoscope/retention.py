@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from clonoscope.segments import SEGMENT_BYTES, SUFFIX, Segment
+from clonoscope.segments import SUFFIX, Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Retention:
     """Lets the oldest go: whole segments, of epochs that are over. What goes is missing at the beginning of a log."""
 
     def __init__(self, folder: Path, keep: int | None, max_bytes: int):
+        self.max_bytes = max_bytes
         self._folder = folder
         self._keep = keep
-        self._max_bytes = max_bytes
         self._lock = threading.RLock()
         self._full: deque[Full] = deque()
         self._epochs: dict[str, int] = {}
@@ -46,11 +46,10 @@ class Retention:
     def make_room(self, at_least_bytes: int) -> None:
         """For one more segment; raises `OSError` where nothing may go."""
         with self._lock:
-            needed = max(at_least_bytes, SEGMENT_BYTES)
-            while self.bytes + needed > self._max_bytes:
+            while self.bytes + at_least_bytes > self.max_bytes:
                 oldest = next((one for one in self._full if self._is_over(one)), None)
                 if oldest is None:
-                    raise OSError(errno.ENOSPC, f"the recording has reached its {self._max_bytes >> 20} MiB (max_mb)")
+                    raise OSError(errno.ENOSPC, f"the recording has reached its {self.max_bytes >> 20} MiB (max_mb)")
                 self._let_go(oldest)
 
     def _is_over(self, one: Full) -> bool:

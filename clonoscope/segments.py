@@ -36,7 +36,7 @@ NO_WORDS = memoryview(bytearray()).cast("Q")
 """What a log without a segment writes into: every store is refused."""
 
 # A disk that takes longer than this for a segment is not waited for a second time.
-_PATIENCE_S = 0.05
+_PATIENCE_S = 0.2
 
 
 class Segment:
@@ -150,11 +150,11 @@ class Supply:
         self._slow = False
         self._closed = threading.Event()
 
-    def take(self, path: Path, at_least_bytes: int = 0) -> Segment:
+    def take(self, path: Path, at_least_bytes: int) -> Segment:
         """A segment under that name; raises `OSError` where there is none to be had without waiting for it."""
         with self._lock:
             if at_least_bytes > self._size_bytes:
-                return self._make_now(path, at_least_bytes + self._size_bytes)
+                return self._make_now(path, at_least_bytes)
             spare, self._spare = self._spare, None
             self._wanted.set()
             if spare is not None:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from clonoscope import words as w
 from clonoscope.calls import Call, record_fault, record_value
-from clonoscope.segments import NO_WORDS, SEGMENT_BYTES, SUFFIX, Segment
+from clonoscope.segments import NO_WORDS, SUFFIX, Segment
 from clonoscope.sites import Site, site_at
 from replay.model import json_bytes
 
@@ -100,7 +100,8 @@ class TaskLog:
         # Where the next record comes from, if it follows the one before.
         self.input, self.next_offset = -1, 0
         self.epoch: int | None = None
-        self.inputs: dict[str, int] = {}
+        # Topic and partition to the number that words have.
+        self.inputs: dict[tuple[str, int], int] = {}
         self.segment: Segment | None = None
         # By the place in its code that a call stands at: that code, and what is subtracted from (or added to) a value
         # to have its word. Anew for every segment and base.
@@ -202,9 +203,8 @@ class TaskLog:
                 if self.folder is None:
                     self.attempt, self.folder = self.room.claim(self)
                 meta = self._meta()
-                needed = (needed_words + w.HEADER_WORDS + 2) * w.WORD_BYTES + len(meta)
-                path = self.folder / f"{self.segments}{SUFFIX}"
-                segment = self.room.segment(path, needed if needed > SEGMENT_BYTES else 0)
+                needed = (needed_words + w.HEADER_WORDS + 3) * w.WORD_BYTES + len(meta)
+                segment = self.room.segment(self.folder / f"{self.segments}{SUFFIX}", needed)
             except OSError as fault:
                 self._retry_at = now + _RETRY_S
                 self._why = fault.strerror or str(fault)
@@ -431,7 +431,8 @@ class TaskLog:
         try:
             self.view[w.H_PROGRESS] = self.taken
         except IndexError:
-            self.turn_over(1)
+            if not self.turn_over(1):
+                self.drop()
 
     def _turn_to(self, number: int, offset: int) -> None:
         if number < w.SITES_MOST and 0 <= offset < w.LOW_BITS:

@@ -84,7 +84,7 @@ class Task:
         """All of the epoch's records are done; its outputs may leave."""
         log = self.log
         for (topic, partition), (first, count, digest) in self._hashes.items():
-            place = {"input": log.inputs.get(_named(topic, partition)), "first": first, "records": count}
+            place = {"input": log.inputs.get((topic, partition)), "first": first, "records": count}
             self._put(w.HASH, {**place, "sha256": digest.hexdigest()})
         self._hashes.clear()
         log.flush_advance()
@@ -118,7 +118,7 @@ class Task:
         """A record was taken. `record`, as [key, timestamp, value], is kept with payload `full`; `data`, its bytes,
         goes into the hash of the epoch's records of that input."""
         log = self.log
-        number = log.inputs.get(_named(topic, partition))
+        number = log.inputs.get((topic, partition))
         if number is None:
             number = self._declare(topic, partition)
         log.take(number, offset)
@@ -135,7 +135,7 @@ class Task:
         if not 0 <= first <= until:
             raise WrongUse(f"a range of offsets can't go from {first} to {until}")
         log = self.log
-        number = log.inputs.get(_named(topic, partition))
+        number = log.inputs.get((topic, partition))
         if number is None:
             number = self._declare(topic, partition)
         log.flush_advance()
@@ -146,7 +146,7 @@ class Task:
 
     def _declare(self, topic: str, partition: int) -> int:
         number = len(self.log.inputs)
-        self.log.inputs[_named(topic, partition)] = number
+        self.log.inputs[topic, partition] = number
         self._put(w.INPUT, {"input": number, "topic": topic, "partition": partition})
         return number
 
@@ -182,10 +182,6 @@ class Task:
             self.log.put_json(kind, fields)
         except (TypeError, ValueError, RecursionError) as fault:
             self.log.gap(f"an entry could not be written as JSON: {fault}"[:200])
-
-
-def _named(topic: str, partition: int) -> str:
-    return f"{topic}[{partition}]"
 
 
 def _now_us() -> int:

@@ -63,7 +63,7 @@ def timeline(lake: Lake, *, job: str, manifest: Manifest, failures: list[Failure
         "rollbacks": [
             {"tUs": t_us, "checkpoint": checkpoint} for t_us, checkpoint in lake.rows(ROLLBACKS_SQL, job=job)
         ],
-        "lanes": _lanes(lake, job, tasks[:LANES_SHOWN], duration_us),
+        "lanes": _lanes(lake, job, tasks[:LANES_SHOWN], duration_us, observed=manifest.protocol.observed),
         "lanesHidden": max(0, len(tasks) - LANES_SHOWN),
         "curves": sink_curves(lake, job=job, sinks=_sinks(manifest), duration_us=duration_us),
     }
@@ -79,7 +79,7 @@ def _bands(epochs: list[tuple[Any, ...]], duration_us: int) -> list[dict[str, An
     ]
 
 
-def _lanes(lake: Lake, job: str, tasks: list[str], duration_us: int) -> list[dict[str, Any]]:
+def _lanes(lake: Lake, job: str, tasks: list[str], duration_us: int, *, observed: bool) -> list[dict[str, Any]]:
     if not tasks:
         return []
     states = lake.rows(_STATES_SQL, {"tasks": tasks}, job=job)
@@ -89,7 +89,7 @@ def _lanes(lake: Lake, job: str, tasks: list[str], duration_us: int) -> list[dic
         {
             "task": task,
             "spans": _spans(
-                [row[1:] for row in starts if row[0] == task],
+                [(*row[1:-1], row[-1] or observed) for row in starts if row[0] == task],
                 [row[1:] for row in states if row[0] == task],
                 [row[1:] for row in failed if row[0] == task],
                 duration_us,
@@ -104,7 +104,8 @@ def _spans(
 ) -> list[dict[str, Any]]:
     """What a task was doing from when to when: running, down, and every state of a recovery, in the events' order.
 
-    The first attempt runs at once, and so does one that a rollback began: neither has anything to recover.
+    The first attempt runs at once, and so does one that a rollback began: neither has anything to recover. Those of an
+    engine that was only observed recover in no states that anybody recorded.
     """
     marks = [(t_us, n, state, None) for state, t_us, n in states]
     marks += [(t_us, n, "Suspected" if suspected else "Failed", None) for _, t_us, n, suspected in failed]

@@ -218,7 +218,7 @@ class RecoveryReplay:
         source, scene = self.source, self.scene
         check_prefix_of_lineage(source, scene.task, scene.before, logs)
         returned = _by_thread(logs)
-        check_decodable(returned, "what was returned", len(source.graph.task(scene.task).inputs))
+        check_decodable(returned, "what was returned", source.graph.task(scene.task).counted_inputs)
         try:
             bringers = Bringers.of(self.walk.answers.holders_of(scene.task), logs, self.walk.started_us)
         except DivergenceFound as found:
@@ -236,7 +236,7 @@ class RecoveryReplay:
         if not logs or (self.following is not None and self.following.execution.log.lengths):
             return
         returned, shape = _by_thread(logs), self.source.graph.task(scene.task)
-        check_decodable(returned, "what was returned", len(shape.inputs))
+        check_decodable(returned, "what was returned", shape.counted_inputs)
         lineage = Lineage(self.source, scene.task, scene.before)
         walk_log(returned, shape, lineage, self.steps, bringers or Bringers())
         self._conclude_without_execution()

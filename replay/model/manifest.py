@@ -112,6 +112,11 @@ class Task:
         """The main thread and one per output."""
         return (MAIN, *(thread_of_output(k) for k in range(len(self.outputs))))
 
+    @property
+    def counted_inputs(self) -> int:
+        """How many inputs an order or a take may name: its channels, or the partitions that a source reads."""
+        return len(self.inputs) or len(self.partitions)
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:

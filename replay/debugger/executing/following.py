@@ -139,7 +139,7 @@ class Following:
                 self.lacks = f"{attempt} ended before it had appended again all that was returned"
                 return None
         try:
-            check_decodable(own, f"the log of {attempt}", len(source.graph.task(scene.task).inputs))
+            check_decodable(own, f"the log of {attempt}", source.graph.task(scene.task).counted_inputs)
         except DivergenceFound as found:
             self.lacks = found.sentence
             return None

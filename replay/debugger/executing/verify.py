@@ -70,7 +70,7 @@ def plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt
 
 def check_plan(source: RecordingSource, plan: Plan) -> None:
     """Every determinant of its logs can be read."""
-    check_decodable(plan.logs, plan.where, len(source.graph.task(plan.task).inputs))
+    check_decodable(plan.logs, plan.where, source.graph.task(plan.task).counted_inputs)
 
 
 def unchecked_plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> Plan:
