@@ -1,6 +1,7 @@
 """Clonoscope's recorder: makes ordinary stream jobs record what they chose, so that they can be replayed."""
 
 from clonoscope.errors import Diverged, EndOfRecording, RecordedFault, WrongUse
+from clonoscope.interception import intercept, intercepting
 from clonoscope.recording import Recording, start
 from clonoscope.services import external, random, time, time_ns, urandom, uuid4
 from clonoscope.tasks import Task
@@ -14,6 +15,8 @@ __all__ = [
     "Task",
     "WrongUse",
     "external",
+    "intercept",
+    "intercepting",
     "random",
     "start",
     "time",

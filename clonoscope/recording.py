@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -114,7 +114,6 @@ class Recording:
         self._supply = Supply(self.folder, self.segment_bytes)
         self._alive: int | None = None
         self._open = True
-        self.epoch_hooks: list[Callable[[TaskLog], None]] = []
 
     def begin(self) -> None:
         """Makes the folder, and says that this process lives."""

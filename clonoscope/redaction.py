@@ -40,7 +40,7 @@ class Redaction:
         return self._within(value, self._paths) if self._paths else value
 
     def _within(self, value: Any, paths: Sequence[tuple[str, ...]]) -> Any:
-        """Paths are looked for below every list, whatever the place in it."""
+        """Paths may begin at any depth, and lists between are no part of them: what is meant must not slip through."""
         if isinstance(value, list):
             return [self._within(one, paths) for one in value]
         if not isinstance(value, dict):
@@ -48,10 +48,8 @@ class Redaction:
         found = {}
         for key, one in value.items():
             below = [path[1:] for path in paths if path[0] in ("*", key)]
-            if () in below:
-                found[key] = self._token(one)
-            else:
-                found[key] = self._within(one, below) if below else one
+            below += self._paths
+            found[key] = self._token(one) if () in below else self._within(one, below)
         return found
 
     def _token(self, value: Any) -> dict[str, str]:

@@ -18,7 +18,7 @@ from clonoscope.calls import Call
 from clonoscope.errors import Diverged, EndOfRecording, RecordedFault
 from clonoscope.json_values import from_json
 from clonoscope.segments import NO_WORDS
-from clonoscope.services import current
+from clonoscope.services import current, epoch_hooks
 from clonoscope.sites import site_at
 from replay.bundle.reader import Bundle
 from replay.log.determinants import Determinant, Serializable, Take
@@ -89,6 +89,8 @@ class Replay:
         self._epoch, self._at, self._taken_of_run, self._begun = number, 0, 0, 0
         token = current.set(self)
         try:
+            for began in list(epoch_hooks):
+                began(self)
             yield self
         finally:
             current.reset(token)
@@ -148,6 +150,10 @@ class Replay:
             self._back(f"urandom({count})", frame)
         return data
 
+    def answer(self, frame: FrameType, name: str, value: Any) -> Any:
+        """The logged one, of the same type."""
+        return self._typed(name, frame, type(value))
+
     def call(self, frame: FrameType, call: Call) -> Any:
         """The logged answer; nothing is called."""
         return self._answer(call, self._next_call(call, frame), frame)
@@ -178,7 +184,7 @@ class Replay:
     def _answer(self, call: Call, fields: dict[str, Any], frame: FrameType) -> Any:
         raised = fields.get("raised")
         if raised is not None:
-            if not isinstance(raised, dict):
+            if not isinstance(raised, dict) or not isinstance(raised.get("message"), str):
                 self._back(f"what {call.name!r} raised", frame)
             raise _fault(raised, call.raises)
         value = fields.get("value")

@@ -50,6 +50,9 @@ class Answering(Protocol):
     def give_bytes(self, frame: FrameType, kind: int, count: int) -> bytes:
         """Random bytes; `kind` says whether they are those of a UUID."""
 
+    def answer(self, frame: FrameType, name: str, value: Any) -> Any:
+        """What another clock, or another source of chance, gives: JSON."""
+
     def call(self, frame: FrameType, call: Call) -> Any:
         """A call to the outside."""
 
@@ -59,6 +62,9 @@ class Answering(Protocol):
 
 current: ContextVar[Answering] = ContextVar("clonoscope.current", default=UNRECORDED)
 """Whose calls are recorded here. It follows asyncio's tasks; `start` and the tasks of a recording set it."""
+
+epoch_hooks: list[Callable[[Answering], None]] = []
+"""Who is told that an epoch begins, in the context of the task."""
 
 _answering = current.get
 _bits = _random.Random().getrandbits

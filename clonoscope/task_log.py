@@ -71,6 +71,7 @@ class TaskLog:
         "fixed",
         "folder",
         "high",
+        "in_epoch",
         "input",
         "inputs",
         "lock",
@@ -94,6 +95,7 @@ class TaskLog:
         self.attempt: int | None = None
         self.folder: Path | None = None
         self.begun = 0
+        self.in_epoch = False
         self.lock = threading.RLock()
         self.view = NO_WORDS
         self.pos = self.adv = self.low = self.high = self.taken = self.segments = self.dropped = 0
@@ -214,6 +216,10 @@ class TaskLog:
             self._begin(segment, meta)
             return True
 
+    def try_again(self) -> None:
+        """Asks for a segment at the next entry, however short a time ago there was none."""
+        self._retry_at = 0.0
+
     def _seal(self, end: int) -> None:
         sealed, self.segment = self.segment, None
         if sealed is not None:
@@ -315,6 +321,14 @@ class TaskLog:
         data = os.urandom(count)
         self._guarded(self._put_bytes, frame, kind, data)
         return data
+
+    def answer(self, frame: FrameType, name: str, value: Any) -> Any:
+        """Records what another clock, or source of chance, gave."""
+        self._guarded(self._put_answer, frame, name, value)
+        return value
+
+    def _put_answer(self, frame: FrameType, name: str, value: Any) -> None:
+        self.put_json(w.CALL, {"call": name, "site": self.site(frame).number, "value": value})
 
     def call(self, frame: FrameType, call: Call) -> Any:
         """Calls, and records what came of it."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from clonoscope import words as w
 from clonoscope.errors import WrongUse
 from clonoscope.json_values import to_json
-from clonoscope.services import current
+from clonoscope.services import current, epoch_hooks
 from clonoscope.task_log import TaskLog
 
 if TYPE_CHECKING:
@@ -72,12 +72,14 @@ class Task:
             self.begin_attempt(f"epoch {number} is executed once more")
             log = self.log
         log.fixed.setdefault("restored", number)
+        # What is over may go now, where there was no room before.
+        self.recording.retention.epoch_began(self.id, number)
+        log.try_again()
         log.flush_advance()
         log.begun = 0
-        log.epoch = number
+        log.epoch, log.in_epoch = number, True
         self._put(w.EPOCH, {"epoch": number, "at_us": _now_us(), "taken": log.taken})
-        self.recording.retention.epoch_began(self.id, number)
-        for began in list(self.recording.epoch_hooks):
+        for began in list(epoch_hooks):
             began(log)
 
     def end_epoch(self) -> None:
@@ -88,6 +90,7 @@ class Task:
             self._put(w.HASH, {**place, "sha256": digest.hexdigest()})
         self._hashes.clear()
         log.flush_advance()
+        log.in_epoch = False
         self._put(w.EPOCH_END, {"epoch": log.epoch, "at_us": _now_us(), "taken": log.taken})
 
     def fail(self, fault: BaseException | str) -> None:
@@ -104,6 +107,7 @@ class Task:
     def end_attempt(self, how: str, **more: Any) -> None:
         """`how`: closed, failed, superseded. A log that nothing was written into leaves nothing."""
         log = self.log
+        log.in_epoch = False
         if log.segment is not None:
             log.close({"how": how, **more})
         self._hashes.clear()

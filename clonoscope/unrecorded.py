@@ -40,6 +40,10 @@ class Unrecorded:
         """Random bytes."""
         return os.urandom(count) if self.elsewhere is None else self.elsewhere.give_bytes(frame, kind, count)
 
+    def answer(self, frame: FrameType, name: str, value: Any) -> Any:
+        """What it was."""
+        return value if self.elsewhere is None else self.elsewhere.answer(frame, name, value)
+
     def call(self, frame: FrameType, call: Call) -> Any:
         """A call."""
         return call.make() if self.elsewhere is None else self.elsewhere.call(frame, call)
