@@ -10,13 +10,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ingest.jobs.hunting import hunted
 from ingest.jobs.lifeline import Answers, Command, log_to_standard_error, only_command
 from ingest.jobs.limits import limit_behind, limit_resources, operators_line, use_reserve
 from ingest.lake.steps import ParquetStepSink
 from ingest.replay_limits import ReplayLimits
 from replay.bundle.reader import open_bundle
-from replay.debugger.forks import chain_of, change_of, fork
 from replay.debugger.replay import replay
 from replay.errors import ReplayError
 
@@ -27,11 +25,16 @@ log = logging.getLogger("ingest.replay")
 
 def run(request: Command, answers: Answers, sink: ParquetStepSink) -> None:
     """Writes the steps into the request's folder and sends the outcome."""
+    # What only some replays need is loaded by them: all others show their first step sooner.
+    if request.get("hunt"):
+        from ingest.jobs.hunting.hunted import hunt_beside, report
+    if request.get("change") is not None:
+        from replay.debugger.forks import chain_of, change_of, fork
     tell = Teller(answers)
     tell("reading", 0, None, "steps", always=True)
     which: dict[str, Any] = {name: request.get(name) for name in ("task", "failure", "attempt", "on_divergence")}
     which["until"] = request.get("until", "snapshot")
-    hunt = hunted.hunt_beside(sink) if request.get("hunt") else None
+    hunt = hunt_beside(sink) if request.get("hunt") else None
     if hunt is not None:
         # All that the operator reads is to be heard, also past what comes of it.
         which |= {"operators": hunt.operator, "on_divergence": "go-on"}
@@ -54,7 +57,7 @@ def run(request: Command, answers: Answers, sink: ParquetStepSink) -> None:
     tell("sorting", sink.steps, sink.steps, "steps", always=True)
     sink.finish()
     if hunt is not None:
-        found = hunted.report(hunt, request, outcome, Path(request["log"]), tell)
+        found = report(hunt, request, outcome, Path(request["log"]), tell)
         outcome = dataclasses.replace(outcome, detail={**outcome.detail, "hunt": found})
     log.info("replay ended after %s steps, %s: %s", sink.steps, outcome.verdict, outcome.sentence)
     answers.send(outcome=outcome.to_json() | {"steps": sink.steps})

@@ -41,7 +41,7 @@ def connect(folder: Path, limits: Limits, *, spill: Path | None = None) -> duckd
             "temp_directory": "" if spill is None else str(spill),
         },
     )
-    connection.execute("SET parquet_metadata_cache = true")
+    connection.execute("SET GLOBAL parquet_metadata_cache = true")  # else cursors would not have it
     # In this order: each of the last two forbids what stands before it.
     connection.execute(f"SET allowed_directories = [{quoted(f'{folder}/')}]")
     connection.execute("SET enable_external_access = false")

@@ -23,13 +23,15 @@ from replay.debugger.searching.conditions import (
     OpenOrder,
     Related,
     Value,
+    walked,
 )
 from replay.debugger.searching.fields import SCOPES, Field
 
 _SIGNS = {"=": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_TABLES = {"taken": "taken", "changes": "state_changes"}
 # The steps that a query looks at, bound anew by each; what stands in another table is looked up there within them.
 RANGE = "step >= $range_from AND step < $range_end"
+MANY = frozenset(("record_count", "buffer"))
+"""Columns that may hold another value at every few steps."""
 
 # A task comes into a state by a step of its recovery's walk, of which there are few, or by its very first one.
 _ENTERED = """
@@ -68,28 +70,39 @@ class Compiler:
                 return f"NOT COALESCE({self.sql(part)}, FALSE)"
             case Comparison() | OneOf() | Missing():
                 return self._of_field(condition)
+            case Changes() | Differs() | Enters() | OpenOrder() | Related():
+                return f"step IN ({self.query(condition)})"
+
+    def query(self, condition: Condition) -> str | None:
+        """The query that lists the steps, in any order, where what says it stands in another table; else None."""
+        match condition:
             case Changes(part):
-                return f"step IN (SELECT step FROM state_changes WHERE {RANGE} AND {self.sql(part)})"
+                return f"SELECT DISTINCT step FROM state_changes WHERE {RANGE} AND {self.sql(part)}"
             case Differs():
-                return f"step IN (SELECT step FROM buffers WHERE {RANGE} AND NOT matches)"
+                return f"SELECT DISTINCT step FROM buffers WHERE {RANGE} AND NOT matches"
             case Enters(state):
-                return self._in_kept(_ENTERED.replace("{state}", self._bound(state)))
+                return f"SELECT step FROM {self._kept(_ENTERED.replace('{state}', self._bound(state)))} WHERE {RANGE}"
             case OpenOrder():
                 self.needs_open_orders = True
-                return f"step IN (SELECT step FROM open_orders WHERE {RANGE})"
+                return f"SELECT DISTINCT step FROM open_orders WHERE {RANGE}"
             case Related():
-                return self._in_kept(self._related(condition))
+                return self._related(condition)
+            case Comparison(of) | OneOf(of) if of.table == "taken":
+                self.needs_taken = True
+                # At most one determinant is taken at a step.
+                return f"SELECT step FROM taken WHERE {RANGE} AND {self._compared(condition)}"
+            case _:
+                return None
 
     def _of_field(self, condition: Comparison | OneOf | Missing) -> str:
         of = condition.field
-        compared = self._compared(condition)
         if of.table != "taken":
-            return compared
+            return self._compared(condition)
+        if not isinstance(condition, Missing):
+            return f"step IN ({self.query(condition)})"
         self.needs_taken = True
-        # At most one determinant is taken at a step: what lacks it has no row, or a row without the value.
-        if isinstance(condition, Missing):
-            return f"step NOT IN (SELECT step FROM taken WHERE {RANGE} AND {_column(of)} IS NOT NULL)"
-        return f"step IN (SELECT step FROM taken WHERE {RANGE} AND {compared})"
+        # What lacks it has no row, or a row without the value.
+        return f"step NOT IN (SELECT step FROM taken WHERE {RANGE} AND {_column(of)} IS NOT NULL)"
 
     def _compared(self, condition: Comparison | OneOf | Missing) -> str:
         column = _column(condition.field)
@@ -118,43 +131,36 @@ class Compiler:
 
     # --- relations ---
 
-    def _in_kept(self, sql: str) -> str:
-        """The rows of a table of steps, over all of the replay, made once for all the queries of a search."""
+    def _kept(self, sql: str) -> str:
+        """The name of a table over all of the replay, made once for all the queries of a search."""
         name = f"kept_{len(self.kept)}"
         self.kept.append(Kept(name, sql))
-        return f"step IN (SELECT step FROM {name})"
+        return name
 
     def _related(self, related: Related) -> str:
-        columns = tuple(dict.fromkeys(column for scope in related.scopes for column in SCOPES[scope]))
-        one, other = self.sql(related.one), self.sql(related.other)
-        listed = ", ".join(("step", *columns))
-        ones = f"(SELECT {listed} FROM steps WHERE {one}) AS one"
-        shared = " AND ".join((other, *(f"{column} IS NOT NULL" for column in columns)))
-        same = " AND ".join(f"one.{column} = other.{column}" for column in columns)
-        if not related.within:
-            return self._anywhere(related, ones, columns, shared, same)
-        found = self._near(related, ones, listed, shared, same)
-        if not related.negated:
-            return found
-        return f"SELECT step FROM {ones} WHERE step NOT IN ({found})"
-
-    @staticmethod
-    def _anywhere(related: Related, ones: str, columns: tuple[str, ...], other: str, same: str) -> str:
         """Somewhere before means: behind the first of the others that have as much in common."""
+        columns = columns_of(related)
         edge, sign = ("min", "<") if related.before else ("max", ">")
+        one, other = self.sql(related.one), self.sql(related.other)
+        has_all = "".join(f" AND {column} IS NOT NULL" for column in columns)
+        grouped = f" GROUP BY {', '.join(columns)}" if columns else ""
         listed = ", ".join((*columns, f"{edge}(step) AS edge"))
-        grouped = f"GROUP BY {', '.join(columns)}" if columns else ""
-        others = f"(SELECT {listed} FROM steps WHERE {other} {grouped}) AS other"
-        on = " AND ".join(filter(None, (same, f"other.edge {sign} one.step")))
-        return f"SELECT one.step FROM {ones} {'ANTI' if related.negated else 'SEMI'} JOIN {others} ON {on}"
+        others = self._kept(f"SELECT {listed} FROM steps WHERE {other}{has_all}{grouped}")
+        same = (*(f"one.{column} = other.{column}" for column in columns), f"other.edge {sign} one.step")
+        ones = f"(SELECT {', '.join(('step', *columns))} FROM steps WHERE {RANGE} AND {one}) AS one"
+        how = "ANTI" if related.negated else "SEMI"
+        return f"SELECT one.step FROM {ones} {how} JOIN {others} AS other ON {' AND '.join(same)}"
 
-    def _near(self, related: Related, ones: str, listed: str, other: str, same: str) -> str:
-        """The nearest of the others is near enough, or none is."""
-        sign, distance = (">", "one.step - other.step") if related.before else ("<", "other.step - one.step")
-        others = f"(SELECT {listed} FROM steps WHERE {other}) AS other"
-        on = " AND ".join(filter(None, (same, f"one.step {sign} other.step")))
-        most = self._bound(related.within or 0)
-        return f"SELECT one.step FROM {ones} ASOF JOIN {others} ON {on} WHERE {distance} <= {most}"
+
+def columns_of(related: Related) -> tuple[str, ...]:
+    """What says that two steps have in common what they must."""
+    return tuple(dict.fromkeys(column for scope in related.scopes for column in SCOPES[scope]))
+
+
+def is_sql(condition: Condition) -> bool:
+    """Whether one query answers it for any stretch of steps: of what its relations have in common there is little."""
+    relations = [one for one in walked(condition) if isinstance(one, Related)]
+    return all(one.within is None and MANY.isdisjoint(columns_of(one)) for one in relations)
 
 
 def _column(of: Field) -> str:

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from ingest.lake.engine import Limits, Params, Row, connect, deadline, fetch_columns, fetch_rows, parquet
 from ingest.lake.errors import NotPublished
@@ -279,6 +282,12 @@ class StepSession:
         with deadline(self._cursor, LIMITS.timeout_s):
             return self._cursor.execute(sql, params or None).fetchall()
 
+    def columns(self, sql: str, params: Params | None = None, *, timeout_s: float = LIMITS.timeout_s) -> Dict:
+        """Numbers, as arrays by name; those of columns that lack values are masked."""
+        with deadline(self._cursor, timeout_s):
+            found = self._cursor.sql(sql, params=dict(params or {})).to_arrow_table()
+        return {name: _array(column) for name, column in zip(found.column_names, found.columns, strict=True)}
+
     def keep(self, sql: str, params: Params) -> str:
         """The name of a table of what this query gives. It is made once for all who ask for the same, and forgotten
         when too much else is kept: whoever finds it gone asks for it again."""
@@ -298,6 +307,12 @@ class StepSession:
 
     def close(self) -> None:
         self._cursor.close()
+
+
+def _array(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    if not column.null_count:
+        return column.to_numpy()
+    return np.ma.masked_array(column.fill_null(0).to_numpy(), column.is_null().to_numpy())
 
 
 _lock = threading.Lock()

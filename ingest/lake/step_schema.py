@@ -74,5 +74,9 @@ the last mark before its stretch, or the last change within it."""
 STATE_KEYS = table("state_keys", {"key": _TEXT, "task": _TEXT, "first_step": _I64})
 """The keys of `state_changes`, once each: a page of the state finds here how far it has to read."""
 
+LATER_TABLES = tuple(one.name for one in (EFFECTS, STATE_MARKS, STATE_KEYS))
+"""Those that are made of the others at the end."""
+
+SPILL = ".spill"
 STEP_ROW_GROUP_ROWS = 16_384
 """Small row groups: a page reads one or two of them."""

@@ -7,20 +7,25 @@ be told while the rest is still being looked for.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 import duckdb
+import numpy as np
 
-from ingest.lake.errors import NotWritten
-from ingest.lake.step_condition import RANGE, Compiler
-from ingest.lake.step_reader import StepReader, StepSession
-from replay.debugger.searching.conditions import ALL_HITS, Hits, Search
+from ingest.lake.errors import NotWritten, QueryTooLong
+from ingest.lake.step_arrays import Numbers
+from ingest.lake.step_condition import Compiler
+from ingest.lake.step_near import NearSteps
+from ingest.lake.step_plan import Plan, planned
+from ingest.lake.step_reader import LIMITS, StepReader, StepSession
+from replay.debugger.searching.conditions import ALL_HITS, AnyOf, Hits, Search
 
 FIRST_WINDOW_STEPS = 65_536
 LARGEST_WINDOW_STEPS = 2_097_152
-WINDOW_GROWTH = 4
+WINDOW_GROWTH = 32
 TAKEN_SINCE_VERSION = 2
 OPEN_ORDERS_SINCE_VERSION = 4
 _EVERYWHERE = {"range_from": 0, "range_end": 2**62}
@@ -52,8 +57,15 @@ class StepSearch:
         self._steps = reader.steps
         self._searches = list(searches)
         self._compiler = Compiler()
-        self._sql = [self._compiler.sql(one.condition) for one in searches]
+        self._plans = [planned(one.condition, self._compiler) for one in searches]
+        # Those of which every hit counts are looked for in one go.
+        plain = tuple(one.condition for one in searches if one.hits == ALL_HITS)
+        self._plain = planned(plain[0] if len(plain) == 1 else AnyOf(plain), self._compiler) if plain else None
         self._tables: dict[str, str] = {}
+        self._codes: dict[str, str | None] = {}
+        self._until_s = 0.0
+        near = NearSteps(self._columns, self._coded, self._steps)
+        self._found = near.arrays
         if self._compiler.needs_taken and reader.version < TAKEN_SINCE_VERSION:
             raise NotWritten(
                 "these steps were written before what determinants say was kept beside them: "
@@ -77,77 +89,71 @@ class StepSearch:
 
     def after(self, step: int) -> int | None:
         """The first step behind this one where a search hits."""
-        counted = [self._asked(self._counted_after, i, step) for i in self._counted()]
+        counted = [self._counted_after(i, step) for i in self._counted()]
         nearest = min((one for one in counted if one is not None), default=None)
         end = self._steps if nearest is None else nearest
-        plain = self._plain()
-        found = self._first_in(plain, step + 1, end) if plain else None
+        found = None if self._plain is None else self._first_in(self._plain, step + 1, end)
         return nearest if found is None else found
 
     def before(self, step: int) -> int | None:
         """The last step before this one where a search hits."""
-        counted = [self._asked(self._counted_before, i, step) for i in self._counted()]
+        counted = [self._counted_before(i, step) for i in self._counted()]
         nearest = max((one for one in counted if one is not None), default=None)
         begin = 0 if nearest is None else nearest + 1
-        plain = self._plain()
-        found = self._last_in(plain, begin, min(step, self._steps)) if plain else None
+        found = None if self._plain is None else self._last_in(self._plain, begin, min(step, self._steps))
         return nearest if found is None else found
 
     def at(self, step: int) -> list[int]:
         """Which of the searches hit at this step, by their place among them."""
-        return [i for i in range(len(self._searches)) if self._asked(self._hits_at, i, step)]
+        return [i for i in range(len(self._searches)) if self._hits_at(i, step)]
 
     def _hits_at(self, i: int, step: int) -> bool:
-        sql, hits = self._sql[i], self._searches[i].hits
-        return bool(self._count(sql, step, step + 1)) and (
-            hits == ALL_HITS or hits.counts(self._count(sql, 0, step + 1))
+        hits = self._searches[i].hits
+        return bool(len(self._in(self._plans[i], step, step + 1))) and (
+            hits == ALL_HITS or hits.counts(self._count(self._plans[i], 0, step + 1))
         )
 
     def _counted(self) -> list[int]:
         return [i for i, one in enumerate(self._searches) if one.hits != ALL_HITS]
 
-    def _plain(self) -> str:
-        """Those of which every hit counts are looked for in one go."""
-        return " OR ".join(sql for one, sql in zip(self._searches, self._sql, strict=True) if one.hits == ALL_HITS)
-
-    def _first_in(self, sql: str, begin: int, end: int) -> int | None:
+    def _first_in(self, plan: Plan, begin: int, end: int) -> int | None:
         for first, last in windows(max(0, begin), end):
-            found = self._asked(self._edge, "min", sql, first, last)
-            if found is not None:
-                return int(found)
+            if len(found := self._in(plan, first, last)):
+                return int(found[0])
         return None
 
-    def _last_in(self, sql: str, begin: int, end: int) -> int | None:
+    def _last_in(self, plan: Plan, begin: int, end: int) -> int | None:
         for first, last in windows(-end, -begin):
-            found = self._asked(self._edge, "max", sql, -last, -first)
-            if found is not None:
-                return int(found)
+            if len(found := self._in(plan, -last, -first)):
+                return int(found[-1])
         return None
-
-    def _edge(self, edge: str, sql: str, begin: int, end: int) -> int | None:
-        query = f"SELECT {edge}(step) FROM steps WHERE {RANGE} AND ({sql})"
-        return self._rows(query, range_from=begin, range_end=end)[0][0]
 
     # --- counted hits ---
 
     def _counted_after(self, i: int, step: int) -> int | None:
-        hits, so_far = self._searches[i].hits, self._count(self._sql[i], 0, step + 1)
+        hits, so_far = self._searches[i].hits, self._count(self._plans[i], 0, step + 1)
         wanted = _counting_from(hits, so_far + 1)
-        return None if wanted is None else self._nth(self._sql[i], step + 1, self._steps, wanted - so_far)
+        if wanted is None:
+            return None
+        for first, last in windows(max(0, step + 1), self._steps):
+            found = self._in(self._plans[i], first, last)
+            if so_far + len(found) >= wanted:
+                return int(found[wanted - so_far - 1])
+            so_far += len(found)
+        return None
 
     def _counted_before(self, i: int, step: int) -> int | None:
-        hits, so_far = self._searches[i].hits, self._count(self._sql[i], 0, step)
+        hits, end = self._searches[i].hits, min(step, self._steps)
+        so_far = self._count(self._plans[i], 0, end)
         wanted = _counting_upto(hits, so_far)
-        return None if wanted is None else self._nth(self._sql[i], 0, step, wanted)
-
-    def _count(self, sql: str, begin: int, end: int) -> int:
-        query = f"SELECT count(*) FROM steps WHERE {RANGE} AND ({sql})"
-        return int(self._rows(query, range_from=begin, range_end=min(end, self._steps))[0][0])
-
-    def _nth(self, sql: str, begin: int, end: int, number: int) -> int | None:
-        query = f"SELECT step FROM steps WHERE {RANGE} AND ({sql}) ORDER BY step LIMIT 1 OFFSET $skipped"
-        rows = self._rows(query, range_from=max(0, begin), range_end=min(end, self._steps), skipped=number - 1)
-        return int(rows[0][0]) if rows else None
+        if wanted is None:
+            return None
+        for first, last in windows(-end, 0):
+            found = self._in(self._plans[i], -last, -first)
+            so_far -= len(found)
+            if wanted > so_far:
+                return int(found[wanted - so_far - 1])
+        return None
 
     # --- all hits ---
 
@@ -155,59 +161,79 @@ class StepSearch:
         """The hits of the first search by place, window by window; a bin may come in more than one of them."""
         so_far = 0
         for first, last in windows(0, self._steps):
-            found, raw = self._asked(self._bins, first, last, bins, so_far)
-            so_far += raw
-            yield found
-
-    def _bins(self, begin: int, end: int, bins: int, so_far: int) -> tuple[list[HitBin], int]:
-        hits, sql = self._searches[0].hits, self._sql[0]
-        found = f"SELECT step, $so_far + row_number() OVER (ORDER BY step) AS n FROM steps WHERE {RANGE} AND ({sql})"
-        counts = "n >= $first AND (n - $first) % $every = 0 AND n <= $last"
-        if hits == ALL_HITS:  # numbering them costs a sort
-            found, counts = f"SELECT step, 0 AS n FROM steps WHERE {RANGE} AND ({sql})", "TRUE"
-        query = f"""
-            SELECT (step * $bins) // $steps AS bin, count(*) FILTER (counted), min(step) FILTER (counted),
-                   max(step) FILTER (counted), count(*)
-            FROM (SELECT step, {counts} AS counted FROM ({found})) GROUP BY bin ORDER BY bin
-        """
-        given = {"so_far": so_far, "first": hits.first, "every": hits.every, "last": hits.last or 2**62}
-        rows = self._rows(query, range_from=begin, range_end=end, bins=bins, steps=max(1, self._steps), **given)
-        return [HitBin(*row[:4]) for row in rows if row[1]], sum(row[4] for row in rows)
+            found = self._in(self._plans[0], first, last)
+            yield _binned(_that_count(found, self._searches[0].hits, so_far), bins, self._steps)
+            so_far += len(found)
 
     # --- asking ---
 
+    def _in(self, plan: Plan, begin: int, end: int) -> Numbers:
+        return self._asked(self._found.of, plan, begin, end)
+
+    def _count(self, plan: Plan, begin: int, end: int) -> int:
+        return self._asked(self._found.count, plan, begin, end)
+
     def _asked(self, ask: Callable[Asked, Found], *args: Asked.args, **kwargs: Asked.kwargs) -> Found:
         """Asks again if files were compacted away, or a kept table dropped, meanwhile: what was found stays true."""
+        self._until_s = time.monotonic() + LIMITS.timeout_s
         try:
-            self._prepare()
             return ask(*args, **kwargs)
         except duckdb.IOException:
             if not self._session.renew():
                 raise
         except duckdb.CatalogException:
-            if not self._compiler.kept:
+            if not self._tables and not self._codes:
                 raise
         self._tables.clear()
-        self._prepare()
+        self._codes.clear()
         return ask(*args, **kwargs)
 
-    def _prepare(self) -> None:
-        """Makes the tables that conditions look things up in, in order: one may stand on another."""
-        for kept in self._compiler.kept[len(self._tables) :]:
-            sql = self._named(kept.sql)
-            self._tables[kept.name] = self._session.keep(sql, self._given(sql, _EVERYWHERE))
+    def _columns(self, sql: str, **params: Any) -> dict[str, Any]:
+        """One of the queries that answer a question; the time is that of all of them."""
+        left_s = self._until_s - time.monotonic()
+        if left_s <= 0:
+            raise QueryTooLong(f"the query took longer than {LIMITS.timeout_s:g} s. Ask for a narrower range.")
+        return self._session.columns(self._named(sql), self._given(sql, params), timeout_s=left_s)
+
+    def _coded(self, column: str) -> str | None:
+        if column not in self._codes:
+            distinct = (
+                f"SELECT {column} AS value, row_number() OVER () AS code FROM (SELECT DISTINCT {column} FROM steps)"
+            )
+            table = self._session.keep(distinct, {})
+            found = self._session.columns(f"SELECT count(*) AS n, count(value) AS known FROM {table}")
+            self._codes[column] = None if found["n"][0] == found["known"][0] == 1 else table
+        return self._codes[column]
 
     def _named(self, sql: str) -> str:
-        """With the tables' names in place of those that the compiler gave them."""
+        """With the tables' names in place of those that the compiler gave them; what is not there yet is made."""
+        for name in set(_KEPT.findall(sql)) - self._tables.keys():
+            kept = next(one.sql for one in self._compiler.kept if one.name == name)  # may stand on others itself
+            self._tables[name] = self._session.keep(self._named(kept), self._given(kept, _EVERYWHERE))
         return _KEPT.sub(lambda found: self._tables[found.group()], sql)
-
-    def _rows(self, sql: str, **params: Any) -> list[tuple[Any, ...]]:
-        return self._session.rows(self._named(sql), self._given(sql, params))
 
     def _given(self, sql: str, params: dict[str, Any]) -> dict[str, Any]:
         """Of all values those that the query names: DuckDB takes no others."""
         named = set(_PARAMETER.findall(sql))
         return {name: value for name, value in (self._compiler.params | params).items() if name in named}
+
+
+def _that_count(found: Numbers, hits: Hits, so_far: int) -> Numbers:
+    """Those that count of the hits behind so many others."""
+    first = max(hits.first - 1 - so_far, (hits.first - 1 - so_far) % hits.every)
+    last = None if hits.last is None else max(0, hits.last - so_far)
+    return found[first : last : hits.every]
+
+
+def _binned(found: Numbers, bins: int, steps: int) -> list[HitBin]:
+    if not len(found):
+        return []
+    placed = found * bins // steps
+    begins = np.flatnonzero(np.diff(placed, prepend=-1)).tolist()
+    ends = [*begins[1:], len(found)]
+    return [
+        HitBin(int(placed[i]), end - i, int(found[i]), int(found[end - 1])) for i, end in zip(begins, ends, strict=True)
+    ]
 
 
 def windows(begin: int, end: int) -> Iterator[tuple[int, int]]:

@@ -11,28 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
-from ingest.lake.engine import Limits, connect, parquet
 from ingest.lake.manifest import write_json
-from ingest.lake.schema import Table
-from ingest.lake.step_reader import StepReader
-from ingest.lake.step_schema import (
-    EFFECTS,
-    STATE_KEYS,
-    STATE_MARKS,
-    STEP_ROW_GROUP_ROWS,
-    STEP_TABLES,
-    STEPS_VERSION,
-    STRETCH_STEPS,
-)
+from ingest.lake.step_schema import LATER_TABLES, SPILL, STEP_ROW_GROUP_ROWS, STEP_TABLES, STEPS_VERSION
 from ingest.lake.writers import ROWS_AT_ONCE, TableWriter
 from replay.debugger.ports import BufferRow, StepRow
 
-__all__ = ["ParquetStepSink", "StepReader"]
-
 MANIFEST = "manifest.json"
-SPILL = ".spill"
 FIRST_CHUNK_S = 0.5
 NEXT_CHUNK_S = 3.0
 SHORTEST_CHUNK_S = 0.2
@@ -40,27 +24,8 @@ CHUNK_STEPS = 200_000
 LOOK_EVERY_STEPS = 256
 MOST_ROWS = 32_768
 CHUNK_LEVEL = 1
-COMPACTION = Limits(memory_mib=512, threads=1, timeout_s=600.0)
 
 Row = Sequence[Any]
-
-
-_FINAL: dict[Table, tuple[str, str]] = {
-    # The chunks of these follow one another in order: they are only put together.
-    STEP_TABLES["steps"]: ("steps", "SELECT * FROM {0}"),
-    STEP_TABLES["causes"]: ("causes", "SELECT * FROM {0}"),
-    STEP_TABLES["state_changes"]: ("state_changes", "SELECT * FROM {0}"),
-    STEP_TABLES["buffers"]: ("buffers", "SELECT * FROM {0}"),
-    STEP_TABLES["taken"]: ("taken", "SELECT * FROM {0}"),
-    STEP_TABLES["open_orders"]: ("open_orders", "SELECT * FROM {0}"),
-    EFFECTS: ("causes", "SELECT * FROM {0} ORDER BY cause, step"),
-    STATE_MARKS: (
-        "state_changes",
-        f"SELECT key, task, step // {STRETCH_STEPS} AS stretch, max(step) AS step, arg_max_null(after, step) AS after "
-        "FROM {0} GROUP BY ALL ORDER BY key, task, stretch",
-    ),
-    STATE_KEYS: ("state_changes", "SELECT key, task, min(step) AS first_step FROM {0} GROUP BY ALL ORDER BY key, task"),
-}
 
 
 class ParquetStepSink:
@@ -88,7 +53,7 @@ class ParquetStepSink:
     def _clear(self) -> None:
         """A replay that was killed may have left steps: this is another one, and begins with none."""
         (self.folder / MANIFEST).unlink(missing_ok=True)  # first: what it names must be there
-        for name in (*STEP_TABLES, *(table.name for table in _FINAL), SPILL):
+        for name in (*STEP_TABLES, *LATER_TABLES, SPILL):
             shutil.rmtree(self.folder / name, ignore_errors=True)
         for unfinished in self.folder.glob(f".{MANIFEST}.*.tmp"):
             unfinished.unlink(missing_ok=True)
@@ -168,8 +133,10 @@ class ParquetStepSink:
     def finish(self) -> None:
         """Makes all readable, sorted and in few files, and says that this is all."""
         self._write_chunk()
+        from ingest.lake.step_compaction import compacted  # not before the end: it loads what the first step can spare
+
         chunks = [self.folder / path for paths in self._files.values() for path in paths]
-        self._files = self._compacted()
+        self._files = compacted(self.folder, self._files)
         self._write_manifest(self._files, complete=True)
         for path in chunks:
             path.unlink(missing_ok=True)
@@ -180,29 +147,6 @@ class ParquetStepSink:
             return True
         age_s = time.monotonic() - self._chunk_begun_s
         return bool(waiting) and age_s >= (NEXT_CHUNK_S if self._chunks else FIRST_CHUNK_S)
-
-    def _compacted(self) -> dict[str, list[str]]:
-        spill = self.folder / SPILL
-        connection = connect(self.folder.resolve(), COMPACTION, spill=spill.resolve())
-        try:
-            return {table.name: self._rewritten(connection, table, *how) for table, how in _FINAL.items()}
-        finally:
-            connection.close()
-            shutil.rmtree(spill, ignore_errors=True)
-
-    def _rewritten(self, connection: duckdb.DuckDBPyConnection, table: Table, chunks: str, query: str) -> list[str]:
-        paths = self._files[chunks]
-        if not paths:
-            return []
-        source = parquet(self.folder.resolve() / path for path in paths)
-        writer = TableWriter(table, self.folder, "all", row_group_rows=STEP_ROW_GROUP_ROWS)
-        try:
-            for batch in connection.sql(query.format(source)).to_arrow_reader(STEP_ROW_GROUP_ROWS):
-                writer.add({name: batch.column(name) for name in table.schema.names}, batch.num_rows)
-            return [file.path for file in writer.close()]
-        except BaseException:
-            writer.abandon()
-            raise
 
     def _write_manifest(self, files: dict[str, list[str]], *, complete: bool) -> None:
         document = {"steps_version": STEPS_VERSION, "complete": complete, "steps": self.steps, "files": files}

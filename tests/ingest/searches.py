@@ -16,7 +16,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ingest.lake.steps import ParquetStepSink, StepReader
+from ingest.lake.step_reader import StepReader
+from ingest.lake.steps import ParquetStepSink
 from replay.debugger.ports import BufferRow, StepRow
 
 TASKS = ("join.0", "join.1")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ingest.jobs.hunting.perturbation import Attempt, perturb
-from ingest.lake.steps import StepReader
+from ingest.lake.step_reader import StepReader
 from ingest.launch import ReplayRequest, run_replay
 from replay.bundle.reader import open_bundle
 from replay.jobs.catalogue import JOBS

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest.lake import writers as writers_module
-from ingest.lake.engine import Limits
+from ingest.lake.engine import Limits, connect
 from ingest.lake.errors import NotPublished, QueryTooLarge, QueryTooLong, UnknownTable
 from ingest.lake.manifest import LakeManifest, LogSpan, ManifestFault, schema_version
 from ingest.lake.publish import UnsafeName, job_link, publish, published_folder, staging_folder, unpublish
@@ -204,6 +204,12 @@ def test_a_switch_between_reading_the_link_and_looking_at_the_folder_goes_unnoti
 
     monkeypatch.setattr(os, "readlink", readlink_then_switch)
     assert published_folder(tmp_path, "j_1").name.startswith("j_1.w2-")
+
+
+def test_cursors_too_keep_what_files_say_of_themselves(tmp_path: Path):
+    """Reading it anew for every query takes longer than most of them."""
+    cursor = connect(tmp_path, Limits()).cursor()
+    assert cursor.execute("SELECT current_setting('parquet_metadata_cache')").fetchall() == [(True,)]
 
 
 def test_a_query_ends_when_its_time_is_over_and_the_next_one_works(tmp_path: Path):

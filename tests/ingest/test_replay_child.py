@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.lake.steps import StepReader
+from ingest.lake.step_reader import StepReader
 from ingest.launch import IngestCancelled, Progress, ReplayChildDied, ReplayFailed, ReplayRequest, run_replay
 from replay.bundle.containers import open_container
 from replay.bundle.pack import write_pack

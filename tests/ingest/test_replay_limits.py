@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ingest.jobs.limits import MAPPED_BYTES, LimitReached, limit_behind
-from ingest.lake.steps import StepReader
+from ingest.lake.step_reader import StepReader
 from ingest.launch import ReplayChildDied, ReplayFailed, ReplayLimits, ReplayRequest, run_replay
 from replay.bundle.containers import open_container
 from replay.bundle.pack import write_pack

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.lake import step_reader, step_search
-from ingest.lake.errors import NotWritten
+from ingest.lake import step_arrays, step_near, step_reader, step_search
+from ingest.lake.errors import NotWritten, QueryTooLong
+from ingest.lake.step_reader import StepReader
 from ingest.lake.step_search import StepSearch, windows
-from ingest.lake.steps import ParquetStepSink, StepReader
+from ingest.lake.steps import ParquetStepSink
 from replay.debugger.searching.language import parsed
 from tests.ingest.searches import Steps, searches, written
 from tests.ingest.test_steps import Written, a_step
@@ -33,6 +35,9 @@ def small_windows() -> object:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(step_search, "FIRST_WINDOW_STEPS", 7)
         patch.setattr(step_search, "LARGEST_WINDOW_STEPS", 30)
+        patch.setattr(step_arrays, "MOST_STEPS", 11)
+        patch.setattr(step_near, "LOOKED_UP", 3)
+        patch.setattr(step_near, "SPARSE", 2)
         yield
 
 
@@ -135,6 +140,33 @@ def test_what_determinants_say_cannot_be_asked_of_older_steps(tmp_path: Path) ->
         StepSearch(reader, [parsed("value = 3")])
     with StepSearch(reader, [parsed("epoch = 0")]) as found:
         assert found.after(-1) == 0
+
+
+def test_what_two_steps_have_in_common_may_be_any_number(tmp_path: Path) -> None:
+    """As in a recording that is not what it seems: the numbers of both sides do not fit into one any more."""
+    sink = ParquetStepSink(tmp_path / "replay")
+    epochs, records = (-(2**63), -1, 0, 2**62, 2**63 - 1), (-(2**63), 0, 7, 2**63 - 1)
+    places = [(epoch, record) for epoch in epochs for record in records] * 2
+    for step, (epoch, record) in enumerate(places):
+        kind = "take-buffer" if step < len(places) // 2 else "send-buffer"
+        sink.step(a_step(step)._replace(kind=kind, epoch=epoch, record_count=record))
+    sink.finish()
+    for text, hits in (("sent preceded by kind = take-buffer in the same record", range(20, 40)),
+                       ("kind = take-buffer followed by sent in the same record within 20 steps", range(20)),
+                       ("sent preceded by kind = take-buffer in the same record within 19 steps", ())):  # fmt: skip
+        with StepSearch(StepReader(tmp_path / "replay"), [parsed(text)]) as search:
+            found = [one.first for window in search.binned(40) for one in window]
+            assert found == list(hits), text
+
+
+def test_all_queries_of_one_question_share_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = ParquetStepSink(tmp_path / "replay")
+    Written(sink, seed=4).write(0, 30)
+    sink.finish()
+    monkeypatch.setattr(step_search, "LIMITS", replace(step_search.LIMITS, timeout_s=0.0))
+    text = "kind = deliver-record preceded by record = 5 in the same record"
+    with StepSearch(StepReader(tmp_path / "replay"), [parsed(text)]) as search, pytest.raises(QueryTooLong):
+        search.after(-1)
 
 
 def test_values_go_in_as_values(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from ingest.lake import steps as steps_module
 from ingest.lake.errors import NotPublished, QueryTooLong
+from ingest.lake.step_reader import StepReader
 from ingest.lake.step_schema import STRETCH_STEPS
-from ingest.lake.steps import ParquetStepSink, StepReader
+from ingest.lake.steps import ParquetStepSink
 from ingest.lake.writers import ROWS_AT_ONCE, TableWriter
 from replay.debugger.ports import BufferRow, StepRow
 from tests.ingest.processes import wait_until

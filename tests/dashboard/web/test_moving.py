@@ -15,7 +15,8 @@ from dashboard.models import Breakpoint, Job, Replay
 from dashboard.models.breakpoints import MOST_BREAKPOINTS
 from dashboard.queries.moving import moved
 from dashboard.queries.units import UNITS
-from ingest.lake.steps import ParquetStepSink, StepReader
+from ingest.lake.step_reader import StepReader
+from ingest.lake.steps import ParquetStepSink
 from replay.debugger.ports import StepRow
 from replay.debugger.searching.conditions import WrongSearch
 from replay.debugger.searching.language import parsed

@@ -11,8 +11,9 @@ import pytest
 
 from dashboard.queries.moving import moved
 from dashboard.queries.of_task import open_orders
+from ingest.lake.step_reader import StepReader
 from ingest.lake.step_search import StepSearch
-from ingest.lake.steps import ParquetStepSink, StepReader
+from ingest.lake.steps import ParquetStepSink
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from replay.debugger.searching.language import parsed

@@ -14,7 +14,8 @@ from dashboard.api.schemas import Step
 from dashboard.problems import Problem
 from dashboard.queries import effects, find, hits, state, steps, why
 from dashboard.queries.lake import lake
-from ingest.lake.steps import ParquetStepSink, StepReader
+from ingest.lake.step_reader import StepReader
+from ingest.lake.steps import ParquetStepSink
 from replay.debugger.ports import StepRow
 from replay.debugger.searching.conditions import WrongSearch
 from replay.debugger.searching.language import parsed

@@ -15,7 +15,8 @@ from dashboard.queries import effects, why
 from dashboard.queries.lake import lake
 from dashboard.queries.why_line import why_line
 from dashboard.queries.why_path import TRIVIAL
-from ingest.lake.steps import ParquetStepSink, StepReader
+from ingest.lake.step_reader import StepReader
+from ingest.lake.steps import ParquetStepSink
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from tests.replay.debugger.recordings import failing

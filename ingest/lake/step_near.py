@@ -1,0 +1,209 @@
+"""Relations of steps: near one another, or of one record or buffer, of which there may be as many as steps.
+
+Both sides are put into one order, by what they have in common and by step; the nearest of the other side is then the
+neighbour there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ingest.lake.step_arrays import NO_STEPS, Ask, Numbers, StepArrays, pieces
+from ingest.lake.step_condition import RANGE
+from ingest.lake.step_plan import Near
+
+LOOKED_UP = 1_000
+SPARSE = 64
+NAMES = frozenset(("task", "actor", "state", "channel"))
+_LARGEST = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """Steps, ascending, and column by column what they may have in common; `known` where none is lacking."""
+
+    steps: Numbers
+    columns: tuple[Numbers, ...]
+    known: npt.NDArray[np.bool_]
+
+    def at(self, steps: Numbers) -> Common:
+        """Of these of the steps."""
+        if not len(steps):
+            places = steps
+        elif int(self.steps[-1]) - int(self.steps[0]) + 1 == len(self.steps):  # none is left out
+            places = steps - self.steps[0]
+        else:
+            places = np.searchsorted(self.steps, steps)
+        return Common(steps, tuple(column[places] for column in self.columns), self.known[places])
+
+    def whole(self) -> Common:
+        """Of those steps that lack none of it."""
+        if self.known.all():
+            return self
+        columns = tuple(column[self.known] for column in self.columns)
+        return Common(self.steps[self.known], columns, self.known[self.known])
+
+
+class NearSteps:
+    """`coded` names the kept table that numbers what a column of names holds; None: it holds the same throughout."""
+
+    def __init__(self, ask: Ask, coded: Callable[[str], str | None], steps: int) -> None:
+        self._ask = ask
+        self._coded = coded
+        self._steps = steps
+        self.arrays = StepArrays(ask, self.of, steps)
+
+    def of(self, plan: Near, begin: int, end: int) -> Numbers:
+        """The steps of a relation from begin up to, and without, end."""
+        before = plan.related.before
+        ones = self.arrays.of(plan.one, begin, end)
+        if not len(ones):
+            return ones
+        columns = tuple(name for name in plan.columns if name not in NAMES or self._coded(name) is not None)
+        first, last = int(ones[0]), int(ones[-1])
+        # What stands among them counts in any case; how far beyond others do, depends on what they have in common.
+        among = self.arrays.of(plan.other, first, last + 1)
+        one, other = self._common(columns, (ones, among), first, last + 1)
+        found, known = np.zeros(len(ones), np.bool_), one.whole()
+        if len(known.steps):
+            reach = self._reach(plan, columns, known)
+            beyond = (reach[0], first) if before else (last + 1, reach[1])
+            outside = self._common(columns, (self.arrays.of(plan.other, *beyond),), *beyond)[0]
+            others = _joined([outside, other] if before else [other, outside], len(columns))
+            found[one.known] = _have_near(known, others.whole(), before, plan.related.within)
+        return ones[found != plan.related.negated]
+
+    def _reach(self, plan: Near, columns: tuple[str, ...], ones: Common) -> tuple[int, int]:
+        """Where others may stand that count: from the first of these on, or up to the last, and beyond."""
+        first, last = int(ones.steps[0]), int(ones.steps[-1])
+        before, within = plan.related.before, plan.related.within
+        if within is not None:
+            return max(0, first - within), min(self._steps, last + within + 1)
+        edge, beyond = ("min", "step < $edge") if before else ("max", "step > $edge")
+        start, end = first, last + 1
+        for condition, params in _alike(columns, ones, before):
+            query = f"SELECT count(*) AS n, COALESCE({edge}(step), 0) AS step FROM steps WHERE {beyond} AND {condition}"
+            found = self._ask(query, edge=first if before else last, **params)
+            if found["n"][0]:
+                start, end = min(start, int(found["step"][0])), max(end, int(found["step"][0]) + 1)
+        return start, end
+
+    def _common(self, columns: tuple[str, ...], wanted: Sequence[Numbers], begin: int, end: int) -> list[Common]:
+        """What each of these have in common with others, all of a stretch."""
+        found: list[list[Common]] = [[] for _ in wanted]
+        for piece in pieces(begin, end):
+            here = [one[np.searchsorted(one, piece[0]) : np.searchsorted(one, piece[1])] for one in wanted]
+            if any(map(len, here)):
+                read = self._read(columns, np.concatenate(here), *piece)
+                for parts, steps in zip(found, here, strict=True):
+                    parts.append(read.at(steps))
+        return [_joined(parts, len(columns)) for parts in found]
+
+    def _read(self, columns: tuple[str, ...], wanted: Numbers, begin: int, end: int) -> Common:
+        """Of few steps what is asked for, of many what there is: to look each up costs more."""
+        if not columns:
+            steps = np.arange(begin, end)
+            return Common(steps, (), np.ones(len(steps), np.bool_))
+        coded = {name: self._coded(name) for name in columns if name in NAMES}
+        listed = [f"{coded[name]}.code AS {name}" if name in coded else f"steps.{name}" for name in columns]
+        joins = [f"LEFT JOIN {table} ON steps.{name} = {table}.value" for name, table in coded.items()]
+        query, params = f"SELECT step, {', '.join(listed)} FROM steps {' '.join(joins)} WHERE {RANGE}", {}
+        if len(wanted) <= LOOKED_UP and end - begin > SPARSE * len(wanted):
+            query += " AND step IN (SELECT unnest($looked_up))"
+            params = {"looked_up": wanted.tolist()}
+        found = self._ask(query, range_from=begin, range_end=end, **params)
+        return _ordered(found["step"], [found[name] for name in columns])
+
+
+def _alike(columns: tuple[str, ...], ones: Common, before: bool) -> Iterator[tuple[str, dict[str, int]]]:
+    """Conditions that all steps meet which have everything in common with one of these, and as few others as may be."""
+    numbers = {name: values for name, values in zip(columns, ones.columns, strict=True) if name not in NAMES}
+    bounds = {name: (int(values.min()), int(values.max())) for name, values in numbers.items()}
+    within = " AND ".join(f"{name} BETWEEN $least_{name} AND $most_{name}" for name in bounds) or "TRUE"
+    if "record_count" not in bounds:
+        yield within, _bound(bounds)
+        return
+    # Records are counted anew in every epoch: of the epoch at the edge only some can be meant, of others all.
+    edge, beyond = bounds["epoch"] if before else bounds["epoch"][::-1]
+    there = numbers["record_count"][numbers["epoch"] == edge]
+    yield within, _bound(bounds | {"epoch": (edge, edge), "record_count": (int(there.min()), int(there.max()))})
+    if edge != beyond:
+        yield within, _bound(bounds | {"epoch": (edge + 1, beyond) if before else (beyond, edge - 1)})
+
+
+def _bound(bounds: dict[str, tuple[int, int]]) -> dict[str, int]:
+    least = {f"least_{name}": bound[0] for name, bound in bounds.items()}
+    return least | {f"most_{name}": bound[1] for name, bound in bounds.items()}
+
+
+def _ordered(steps: Numbers, columns: Sequence[Numbers]) -> Common:
+    known = np.ones(len(steps), np.bool_)
+    for column in columns:
+        known &= ~np.ma.getmaskarray(column)
+    plain = [np.ma.getdata(column).astype(np.int64, copy=False) for column in columns]
+    if len(steps) > 1 and not (steps[1:] > steps[:-1]).all():
+        order = np.argsort(steps, kind="stable")
+        steps, plain, known = steps[order], [column[order] for column in plain], known[order]
+    return Common(steps, tuple(plain), known)
+
+
+def _joined(parts: Sequence[Common], columns: int) -> Common:
+    if len(parts) == 1:
+        return parts[0]
+    steps = np.concatenate([NO_STEPS, *(part.steps for part in parts)])
+    known = np.concatenate([np.empty(0, np.bool_), *(part.known for part in parts)])
+    return Common(
+        steps, tuple(np.concatenate([NO_STEPS, *(p.columns[i] for p in parts)]) for i in range(columns)), known
+    )
+
+
+def _have_near(ones: Common, others: Common, before: bool, within: int | None) -> npt.NDArray[np.bool_]:
+    """Which of these have one of the others before them, or behind, with everything in common."""
+    if not len(others.steps):
+        return np.zeros(len(ones.steps), np.bool_)
+    low = min(int(ones.steps[0]), int(others.steps[0]))
+    width = max(int(ones.steps[-1]), int(others.steps[-1])) - low + 1
+    one, other = _numbered(ones.columns, others.columns, len(ones.steps), len(others.steps), width)
+    place = ones.steps - low
+    one, other = one * width + place, other * width + (others.steps - low)
+    if not (other[1:] > other[:-1]).all():
+        other.sort(kind="stable")
+    # Of others with nothing in common the nearest are farther apart than the edge of what is looked at.
+    if before:
+        beside = np.searchsorted(other, one, "left") - 1
+        apart = one - other[np.maximum(beside, 0)]
+        there, most = beside >= 0, place
+    else:
+        beside = np.searchsorted(other, one, "right")
+        apart = other[np.minimum(beside, len(other) - 1)] - one
+        there, most = beside < len(other), width - 1 - place
+    return there & (apart <= (most if within is None else np.minimum(most, within)))
+
+
+def _numbered(
+    ones: Sequence[Numbers], others: Sequence[Numbers], count: int, of_others: int, width: int
+) -> tuple[Numbers, Numbers]:
+    """One number for all that is in common, small enough to be multiplied by the width."""
+    numbers, size = np.zeros(count + of_others, np.int64), 1
+    for pair in zip(ones, others, strict=True):
+        column = np.concatenate(pair)
+        low, span = int(column.min()), int(column.max()) - int(column.min()) + 1
+        if size * span * width >= _LARGEST:
+            numbers, size = _renumbered(numbers)
+            column, span = _renumbered(column)
+            low = 0
+        numbers = numbers * span + (column - low)
+        size *= span
+        if size * width >= _LARGEST:
+            numbers, size = _renumbered(numbers)
+    return numbers[:count], numbers[count:]
+
+
+def _renumbered(numbers: Numbers) -> tuple[Numbers, int]:
+    """Equal ones stay equal, and there are no gaps."""
+    distinct, places = np.unique(numbers, return_inverse=True)
+    return places.astype(np.int64), len(distinct)
