@@ -24,12 +24,13 @@ from dashboard.models import AuditEntry, Job, Replay, Status, Work, new_job_id
 from dashboard.models.status import PENDING, READABLE
 from dashboard.people import quotas
 from dashboard.progress import push_state
+from dashboard.queries.graph import job_graph
 from dashboard.removal import remove_path
 from dashboard.work import interrupt
 from dashboard.work.queue import enqueue
 from replay.debugger.diverging.findings import OnDivergence
 from replay.debugger.executing.following import Until
-from replay.errors import ReplayError
+from replay.errors import ReplayError, printable
 
 NAME_LENGTH = 200
 
@@ -290,6 +291,9 @@ def _checked_target(job: Job, task: str, failure: int | None, attempt: int | Non
     if attempt is not None:
         if not task:
             raise Refused("Say which task's attempt to replay.")
+        graph = job_graph(job.id)
+        if graph is not None and graph.manifest.task(task) is None:
+            raise Refused(f"The recording has no task {printable(task)}; its tasks are those of job.json.")
         return task, None
     failures = {one["failure"]: one["task"] for one in job.facts.get("failures", [])}
     if failure not in failures:

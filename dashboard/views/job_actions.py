@@ -17,9 +17,12 @@ from dashboard.queries.failures import job_failures
 from dashboard.queries.graph import job_graph
 from dashboard.queries.lake import lake
 from dashboard.views.access import own_job, owns, person, visible_job
+from dashboard.views.parameters import whole_of
 from dashboard.views.telling import tells_problems
 from replay.debugger.diverging.findings import OnDivergence
 from replay.debugger.executing.following import UNTIL
+
+LAST_ATTEMPT = 2**31 - 1
 
 
 @login_required
@@ -85,23 +88,30 @@ def _start(request: HttpRequest, job: Job) -> HttpResponse:
     number, _, task = rest.partition(":")
     on_divergence: OnDivergence = "go-on" if request.POST.get("on_divergence") == "go-on" else "stop"
     how: dict[str, Any] = {"on_divergence": on_divergence, "hunt": request.POST.get("hunt") == "1"}
-    until = request.POST.get("until", "snapshot")
-    if kind == "failure" and until in UNTIL:
-        how["until"] = until
+    if kind == "failure":
+        how["until"] = request.POST.get("until", "snapshot")
     if request.POST.get("together") == "1":
         task = ""
     try:
-        if kind == "failure" and number.isdecimal():
-            replay = jobs.start_replay(person(request), job, task, failure=int(number), **how)
+        if how.get("until", "snapshot") not in UNTIL:
+            raise jobs.Refused(f"A replay follows a recovery until one of these: {', '.join(UNTIL)}.")
+        if kind == "failure":
+            replay = jobs.start_replay(person(request), job, task, failure=whole_of(number), **how)
         else:
-            attempt = request.POST.get("attempt", "")
-            chosen = int(attempt) if attempt.isdecimal() else None
-            task = request.POST.get("task", "")
-            replay = jobs.start_replay(person(request), job, task, attempt=chosen, **how)
+            replay = jobs.start_replay(
+                person(request), job, request.POST.get("task", ""), attempt=_attempt(request), **how
+            )
     except jobs.Refused as refused:
         messages.error(request, str(refused), extra_tags="bad")
         return redirect("job", job_id=job.id)
     return redirect("replay", replay_id=replay.id)
+
+
+def _attempt(request: HttpRequest) -> int:
+    attempt = whole_of(request.POST.get("attempt", ""))
+    if attempt is None or attempt > LAST_ATTEMPT:
+        raise jobs.Refused("An attempt is a number: 0 is the first, and each recovery begins another.")
+    return attempt
 
 
 def _do(request: HttpRequest, job: Job, act: Callable[[Job], object]) -> HttpResponse:

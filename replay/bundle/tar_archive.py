@@ -30,8 +30,7 @@ def _checksum_holds(block: bytes) -> bool:
     except ValueError:
         return False
     blanked = block[:148] + b" " * 8 + block[156:]
-    signed = sum(byte - 256 if byte > 127 else byte for byte in blanked)
-    return claimed in (sum(blanked), signed)
+    return claimed == sum(blanked) or claimed == sum(byte - 256 if byte > 127 else byte for byte in blanked)
 
 
 def _number(field: bytes) -> int:

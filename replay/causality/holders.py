@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
 from replay.bundle.frames import ReceiptFrame, SendingFrame
@@ -115,6 +116,8 @@ def holders(recording: Recording, task: TaskId) -> Holders:
 class _Following:
     def __init__(self, recording: Recording, task: TaskId):
         self.recording = recording
+        # Asked for by every channel, and looked up among the names of all members.
+        self.attempts = cache(recording.attempts)
         self.graph = recording.graph
         self.task = task
         self.ids = LogIds.of(recording.manifest)
@@ -129,7 +132,7 @@ class _Following:
             below = self.graph.all_downstream(self.task)
             for holder in (one for one in self.graph.order if one in below):
                 sent = {i: self._sent(self.graph.channel(c)) for i, c in enumerate(self.graph.task(holder).inputs)}
-                for attempt in self.recording.attempts(holder):
+                for attempt in self.attempts(holder):
                     self._receive(holder, attempt, sent)
             self._leave_with_the_world()
         self.found.growths.sort(key=lambda one: one.t_us)
@@ -140,7 +143,7 @@ class _Following:
         if channel.source != self.task and channel.source not in self.graph.all_downstream(self.task):
             return {}
         found = {}
-        for attempt in self.recording.attempts(channel.source):
+        for attempt in self.attempts(channel.source):
             frames = self.recording.sendings(channel.source, attempt, channel.k)
             for frame in self._readable(channel.id, frames):
                 entries = self._entries(channel, frame)
@@ -200,7 +203,7 @@ class _Following:
         left: list[tuple[Channel, int, SendingFrame]] = []
         for writer in (one for one in self.graph.order if one in below):
             channel = Channel(channel_id(writer, WORLD), writer, -1, WORLD, -1)
-            for attempt in self.recording.attempts(writer):
+            for attempt in self.attempts(writer):
                 frames = self._readable(channel.id, self.recording.world(writer, attempt))
                 left.extend((channel, attempt, frame) for frame in frames)
         events = list(self.recording.events()) if left else []

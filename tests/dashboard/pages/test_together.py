@@ -174,3 +174,9 @@ def test_without_scripts_the_steps_of_one_task_are_walked_along(row: Replay, own
     assert led.status_code == 302 and led["Location"].endswith(f"?step={its[5]}&task=map-1.0")
     page = client.get(led["Location"]).content.decode()
     assert "go=next%20task%20%3D%20%22map-1.0%22" in page
+
+
+def test_the_form_asks_for_the_task_and_the_attempt_before_how(row: Replay, owner: User) -> None:
+    page = as_seen_by(owner).get(f"/jobs/{row.job_id}/replays/").content.decode()
+    fields = ['name="task"', 'name="attempt"', 'name="on_divergence"', 'name="hunt"', "Start the replay"]
+    assert sorted(fields, key=page.index) == fields

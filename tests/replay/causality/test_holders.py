@@ -121,3 +121,13 @@ def test_nobody_depends_on_what_only_the_owner_knows(seed: int) -> None:
         )
         if row.epoch >= restored:
             assert len(held) >= row.upto, f"{row}: {world.reproduce_with}"
+
+
+def test_attempts_are_looked_up_once_for_each_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each lookup goes through the names of all members: with thousands of channels that took minutes."""
+    _, members = world_of(SEEDS[0])
+    bundle, asked = bundle_of(members), list[str]()
+    attempts = bundle.attempts
+    monkeypatch.setattr(bundle, "attempts", lambda task: asked.append(task) or attempts(task))
+    holders(bundle, bundle.tasks()[0])
+    assert asked and len(asked) == len(set(asked))
