@@ -13,7 +13,7 @@ from django.core.cache import cache
 from dashboard import store
 from dashboard.models import Job
 from dashboard.models.status import READABLE
-from dashboard.problems import Problem, not_found
+from dashboard.problems import Problem, as_sentence, not_found
 from ingest.launch import ReplayChildDied, ReplayFailed, ReplayLimits, run_comparison
 
 SECONDS = 30
@@ -81,7 +81,6 @@ def _run(sides: list[dict[str, Any]]) -> dict[str, Any]:
         )
         return run_comparison(sides, limits, settings.DATA / "logs" / "replays.log")
     except (ReplayFailed, ReplayChildDied) as failure:
-        said = str(failure)
-        raise Problem(422, f"{said[:1].upper()}{said[1:]}") from None
+        raise Problem(422, as_sentence(str(failure))) from None
     finally:
         _one_at_a_time.release()

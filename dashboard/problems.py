@@ -36,6 +36,12 @@ MESSAGES = {
 }
 
 
+def as_sentence(words: str) -> str:
+    """With a capital, unless it begins with a name, as `join.0` is one."""
+    first = words.partition(" ")[0].rstrip(",:;")
+    return words[:1].upper() + words[1:] if first.isalpha() or not first.islower() else words
+
+
 class Problem(Exception):
     """A request that cannot be met, with the status and the sentence that say so."""
 

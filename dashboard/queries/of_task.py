@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from dashboard.models import Replay
 from dashboard.queries.graph import job_graph
+from dashboard.queries.written_once import once_written
 from ingest.lake.engine import Params, Row
 from ingest.lake.step_reader import LIMITS, StateEntry, StepReader
 
@@ -72,6 +73,10 @@ class TaskReader(StepReader):
         self._folder = reader._folder
         self._task = task
 
+    @property
+    def content(self) -> tuple[object, ...]:
+        return *super().content, self._task
+
     def rows(self, sql: str, params: Params | None = None, *, timeout_s: float = LIMITS.timeout_s) -> list[Row]:
         own = sql.strip()
         joined = f"{_OF_TASK}, {own[5:]}" if own.startswith("WITH ") else _OF_TASK + own
@@ -100,7 +105,7 @@ def lanes(replay: Replay, written: StepReader, step: int = 0) -> list[TaskLane]:
     """The tasks of a replay of several, in the job's order; none for a replay of one."""
     if replay.task:
         return []
-    rows = written.rows(_TASKS_SQL)
+    rows = once_written(written, "tasks", lambda: written.rows(_TASKS_SQL))
     if len(rows) < 2:
         return []
     verdicts = {str(one.get("task")): str(one.get("verdict", "")) for one in replay.tasks}

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.queries.recorded import rows_of
+from dashboard.queries.steps import nearest
 from ingest.lake.step_reader import StepReader
 
 BEFORE = 4
 AFTER = 5
 
 # A determinant is read once, whatever thread reads it; other steps may name it as their cause, too.
+# Most stand near by: only where too few do is it looked farther.
 _AROUND_SQL = """
 SELECT step, actor, kind, log, log_offset, text FROM steps
-WHERE kind IN ('take-determinant', 'fire-async') AND step {compared} $step ORDER BY step {order} LIMIT $limit
+WHERE kind IN ('take-determinant', 'fire-async') AND step >= $first AND step < $end ORDER BY step {order} LIMIT $limit
 """
 # Numbers alone are put in order, however many there are; what they say is read of those that are shown.
 _WINDOW_SQL = """
@@ -58,8 +60,8 @@ class RecoveryLog:
 def recovery_log(written: StepReader, job_id: str, step: int) -> RecoveryLog:
     """Some before the cursor, some ahead; the cursor is the last one taken at or before the step."""
     shown = BEFORE + 1 + AFTER
-    earlier = _around(written, "<=", "DESC", step, shown)[::-1]
-    later = _around(written, ">", "", step, shown - min(BEFORE + 1, len(earlier)))
+    earlier = _around(written, True, step, shown)[::-1]
+    later = _around(written, False, step, shown - min(BEFORE + 1, len(earlier)))
     earlier = earlier[-(shown - min(AFTER, len(later))) :]
     later = later[: shown - len(earlier)]
     total, so_far = written.rows(_TOTAL_SQL, {"step": step})[0]
@@ -74,9 +76,9 @@ def log_window(written: StepReader, job_id: str, step: int, first: int, count: i
     return RecoveryLog(_with_rows(written, job_id, rows), cursor, 0, 0, first)
 
 
-def _around(written: StepReader, compared: str, order: str, step: int, limit: int) -> list[tuple[Any, ...]]:
-    sql = _AROUND_SQL.format(compared=compared, order=order)
-    return list(written.rows(sql, {"step": step, "limit": limit}))
+def _around(written: StepReader, back: bool, step: int, limit: int) -> list[tuple[Any, ...]]:
+    sql = _AROUND_SQL.format(order="DESC" if back else "")
+    return nearest(written, step, back, limit, lambda asked: list(written.rows(sql, {**asked, "limit": limit})))
 
 
 def _with_rows(written: StepReader, job_id: str, rows: list[tuple[Any, ...]]) -> list[Taken]:

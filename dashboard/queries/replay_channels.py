@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from dashboard.queries.steps import nearest
+from dashboard.queries.written_once import once_written
 from ingest.lake.step_reader import StepReader
 
 BEFORE = 6
@@ -19,7 +21,8 @@ FROM steps WHERE kind = 'take-buffer' AND channel IS NOT NULL GROUP BY channel O
 _LEDGER_SQL = """
 SELECT b.step, b.channel, b.seq, b.bytes, b.was_received_before, b.matches, 0, s.kind = 'send-buffer'
 FROM buffers b JOIN steps s ON s.step = b.step
-WHERE b.step {compared} $step ORDER BY b.step {order}, b.channel, b.seq LIMIT $limit
+WHERE b.step >= $first AND b.step < $end AND s.step >= $first AND s.step < $end
+ORDER BY b.step {order}, b.channel, b.seq LIMIT $limit
 """
 _LEDGER_WINDOW_SQL = """
 WITH shown AS (SELECT * FROM buffers ORDER BY step, channel, seq LIMIT $limit OFFSET $first)
@@ -130,13 +133,14 @@ def inputs_around(all_of_them: list[Input], channel: str | None) -> Inputs:
 
 def told(written: StepReader) -> list[tuple[int, str]]:
     """(step, sentence) of every answer that the task was given, and of what they came to together."""
-    return [(step, text) for step, text in written.rows(_ANSWERS_SQL, {"limit": ANSWERS_SHOWN})]
+    rows = once_written(written, "answers", lambda: written.rows(_ANSWERS_SQL, {"limit": ANSWERS_SHOWN}))
+    return [(step, text) for step, text in rows]
 
 
 def ledger(written: StepReader, step: int) -> Ledger:
     shown = BEFORE + AFTER
-    earlier = _rows(written, "<=", "DESC", step, shown)[::-1]
-    later = _rows(written, ">", "", step, shown - min(BEFORE, len(earlier)))
+    earlier = _rows(written, True, step, shown)[::-1]
+    later = _rows(written, False, step, shown - min(BEFORE, len(earlier)))
     earlier = earlier[-(shown - min(AFTER, len(later))) :]
     later = later[: shown - len(earlier)]
     totals = written.rows(_TOTALS_SQL, {"step": step})[0]
@@ -161,6 +165,7 @@ def _filling(written: StepReader, step: int, later: list[Rebuilt]) -> list[Rebui
     return [replace(one, filled_bytes=min(one.bytes, max(0, filled.pop(one.channel, 0)))) for one in later]
 
 
-def _rows(written: StepReader, compared: str, order: str, step: int, limit: int) -> list[Rebuilt]:
-    sql = _LEDGER_SQL.format(compared=compared, order=order)
-    return [Rebuilt(*row) for row in written.rows(sql, {"step": step, "limit": limit})]
+def _rows(written: StepReader, back: bool, step: int, limit: int) -> list[Rebuilt]:
+    sql = _LEDGER_SQL.format(order="DESC" if back else "")
+    rows = nearest(written, step, back, limit, lambda asked: written.rows(sql, {**asked, "limit": limit}))
+    return [Rebuilt(*row) for row in rows]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.queries.kinds import step_kind
+from dashboard.queries.written_once import once_written
 from ingest.lake.step_reader import StepReader
 
 STATES = ("Standby", "WaitingConnections", "WaitingDeterminants", "Replaying", "Running")
@@ -51,7 +52,8 @@ class KindCount:
 
 def state_spans(written: StepReader) -> list[StateSpan]:
     """The five states in their order, then any other that the replay names."""
-    found = {row[0]: StateSpan(*row) for row in written.rows(_STATES_SQL)}
+    rows = once_written(written, "states", lambda: written.rows(_STATES_SQL))
+    found = {row[0]: StateSpan(*row) for row in rows}
     names = [*STATES, *sorted(found.keys() - set(STATES), key=lambda name: found[name].first_step or 0)]
     spans = [found.get(name, StateSpan(name)) for name in names]
     return [_until_next(span, spans) for span in spans]
@@ -76,7 +78,7 @@ def is_whole(readable: bool, written: StepReader) -> bool:
 
 
 def kind_counts(written: StepReader) -> list[KindCount]:
-    return [KindCount(*row) for row in written.rows(_KINDS_SQL)]
+    return [KindCount(*row) for row in once_written(written, "kinds", lambda: written.rows(_KINDS_SQL))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.queries import state
+from dashboard.queries.steps import nearest
 from ingest.lake.step_reader import StepReader
 
 CHANGES_SHOWN = 4
@@ -15,7 +16,7 @@ VALUE_SHOWN = 160
 # The changes of this step all stand there, up to a page; those before it fill up what is left.
 _CHANGES_SQL = """
 SELECT step, task, key, before, after FROM state_changes
-WHERE step <= $step AND starts_with(key, $prefix) ORDER BY step DESC, key LIMIT $limit
+WHERE step >= $first AND step < $end AND starts_with(key, $prefix) ORDER BY step DESC, key LIMIT $limit
 """
 
 
@@ -49,7 +50,8 @@ def state_at(written: StepReader, step: int, prefix: str = "", cursor: str = "")
 
 def _changes(written: StepReader, step: int, prefix: str) -> list[Change]:
     """The last change of each key: all of this step, and of those before as many as there is room for."""
-    rows = written.rows(_CHANGES_SQL, {"step": step, "prefix": prefix, "limit": ROWS_SHOWN})
+    asked = {"prefix": prefix, "limit": ROWS_SHOWN}
+    rows = nearest(written, step, True, ROWS_SHOWN, lambda within: written.rows(_CHANGES_SQL, {**within, **asked}))
     latest: dict[tuple[str, str], Change] = {}
     for at, task, key, before, after in rows:
         latest.setdefault((task, key), Change(at, task, key, _short(before), _short(after)))

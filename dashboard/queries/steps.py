@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from dashboard import store
 from dashboard.models import Replay
@@ -11,6 +11,11 @@ from dashboard.problems import Problem
 from ingest.lake.errors import NotPublished
 from ingest.lake.step_reader import StepReader
 from ingest.lake.step_schema import STEPS
+
+NEAR_STEPS = 4_096
+FARTHER = 32
+
+Found = TypeVar("Found")
 
 COLUMNS = [field.name for field in STEPS.schema]
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM steps"
@@ -34,6 +39,20 @@ def numbered(written: StepReader, numbers: Iterable[int]) -> dict[int, dict[str,
     wanted = sorted(set(numbers))
     rows = written.rows(f"{SELECT} WHERE step IN (SELECT unnest($steps))", {"steps": wanted}) if wanted else []
     return {row[0]: as_step(row) for row in rows}
+
+
+def nearest(
+    written: StepReader, step: int, back: bool, wanted: int, ask: Callable[[dict[str, int]], list[Found]]
+) -> list[Found]:
+    """What is asked of the steps from `first` on before `end`, up to this step or behind it: of as few of them as have
+    all that is wanted, since what lies near is read in no time."""
+    reach = NEAR_STEPS
+    while True:
+        first, end = (max(0, step + 1 - reach), step + 1) if back else (step + 1, step + 1 + reach)
+        found = ask({"first": first, "end": end})
+        if len(found) >= wanted or (first == 0 if back else end >= written.steps):
+            return found
+        reach *= FARTHER
 
 
 def as_step(row: tuple[Any, ...]) -> dict[str, Any]:

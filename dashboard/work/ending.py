@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from dashboard.models import Status, Work
+from dashboard.problems import as_sentence
 from dashboard.work.claim import Claim, fenced, finish, give_back, set_status
 from dashboard.work.lease import Lease
 from dashboard.work.sweep import write_log
@@ -17,7 +18,7 @@ MAX_DEATHS = 2
 
 def failed(held: Claim, why: str) -> None:
     """It would end the same way again; a person may still ask to try again."""
-    why = _sentence(why)
+    why = as_sentence(why)
     with fenced(held) as work:
         finish(work, Work.State.FAILED, why)
         set_status(held.target, Status.FAILED, why)
@@ -30,7 +31,7 @@ def died(held: Claim, what: str) -> None:
     with fenced(held) as work:
         work.deaths += 1
         poisonous = work.deaths >= MAX_DEATHS
-        what = _sentence(what)
+        what = as_sentence(what)
         message = f"{what} It happened {work.deaths} times with this job, so it is put aside; it can be tried again."
         if not poisonous:
             message = f"{what} It is tried once more."
@@ -38,10 +39,6 @@ def died(held: Claim, what: str) -> None:
         set_status(held.target, Status.FAILED if poisonous else Status.QUEUED, message)
     log.warning("%s: %s", held, message)
     write_log(held.target, f"{held.said}: {message}")
-
-
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def interrupted(held: Claim, lease: Lease) -> None:

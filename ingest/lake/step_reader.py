@@ -68,6 +68,11 @@ class StepReader:
         return self._folder.steps
 
     @property
+    def content(self) -> tuple[object, ...]:
+        """Which files these are: another value when others are written in their place."""
+        return self._folder.folder, self._folder.identity
+
+    @property
     def version(self) -> int:
         """Which `STEPS_VERSION` wrote them."""
         return self._folder.version

@@ -24,7 +24,9 @@ function show(element, state) {
     ? state.unit === "bytes"
       ? `${byteSize(state.done)} of ${byteSize(state.total)}`
       : `${count(state.done)} of ${count(state.total)} ${state.unit ?? ""}`.trim()
-    : "";
+    : state.done > 0 && state.unit !== "bytes"
+      ? `${count(state.done)} ${state.unit ?? ""}`.trim()
+      : "";
   element.querySelector("[data-progress-message]").textContent = state.message ?? "";
   const bar = element.querySelector("progress");
   if (known) {

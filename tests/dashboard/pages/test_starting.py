@@ -64,3 +64,20 @@ def test_a_causal_path_of_a_task_that_is_not_there_is_not_found(job: Job, owner:
     answer = as_seen_by(owner).get(f"/api/v1/jobs/{job.id}/paths/{task}")
     assert answer.status_code == 404
     assert "The recording has no task" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "said"),
+    [
+        (Status.FAILED, "map-1.0 has no attempt 77.", "map-1.0 has no attempt 77. It wrote no step."),
+        (Status.CANCELLED, "Cancelled.", "<strong>This replay was cancelled.</strong> It wrote no step."),
+        (Status.QUEUED, "", "It waits for its turn."),
+    ],
+)
+def test_a_replay_without_steps_says_why_and_what_was_asked(
+    job: Job, owner: User, status: str, message: str, said: str
+) -> None:
+    made = Replay.objects.create(job=job, owner=owner, task="map-1.0", attempt=77, status=status, message=message)
+    page = " ".join(as_seen_by(owner).get(f"/replays/{made.id}/").content.decode().split())
+    assert said in page
+    assert "What was asked" in page and "attempt 77 of map-1.0" in page and "All replays of one" in page
