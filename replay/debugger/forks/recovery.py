@@ -67,7 +67,7 @@ class ForkWalk(Walk):
 
     def loosen(self) -> None:
         """From here on the manager does what follows from the answers, whatever was recorded."""
-        self._records_states = self._records_effects = False
+        self.deeds.loosen()
 
     def _read(self, kind: str, event: Event) -> ManagerEvent | None:
         told = Walk._read(self, kind, event)
@@ -76,7 +76,7 @@ class ForkWalk(Walk):
         return told
 
     def _is_awaited(self, told: DeterminantsReturned) -> bool:
-        return self._records_states or (
+        return self.deeds.of_states or (
             self.manager.state.name == "WaitingDeterminants" and (told.channel in self.manager.setting.asked_for_own)
         )
 
@@ -91,14 +91,14 @@ class ForkWalk(Walk):
         return replace(told, result=answers[-1].result, logs=answers[-1].logs) if answers else told
 
     def _recorded_state(self, event: Event) -> None:
-        if self._records_states:
+        if self.deeds.of_states:
             Walk._recorded_state(self, event)
         elif event.get("from") == "Standby":
             activation = self.story.activations.get(-1 if self.scene.failure is None else self.scene.failure, event)
             self.handle(RecoveryStarted(), (f"event:{activation['n']}",))
 
     def _recorded_effect(self, kind: str, event: Event) -> None:
-        if self._records_effects:
+        if self.deeds.of_effects:
             Walk._recorded_effect(self, kind, event)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.recorded.answers import Answers, disagreeing
@@ -13,6 +12,7 @@ from replay.debugger.recorded.members import placed_receipts
 from replay.debugger.recorded.scene import Scene
 from replay.debugger.recorded.story import Event, Story, extents_of
 from replay.debugger.together.exchange import Exchange
+from replay.debugger.walking.deeds import EFFECTS, Deeds
 from replay.debugger.walking.walk_words import effect_words, event_words, merge_words, transition_words
 from replay.debugger.writing.steps import StepWriter
 from replay.debugger.writing.words import listed
@@ -46,8 +46,6 @@ from replay.recovery.answers import RESULTS
 from replay.recovery.answers import Answers as Given
 from replay.recovery.effects import Effect
 
-_RECORDED_EFFECTS = ("replay-requested", "determinants-requested", "determinants-returned", "escalated")
-
 
 @dataclass(slots=True)
 class Walk:
@@ -65,6 +63,7 @@ class Walk:
     on_effect: Callable[[Effect, tuple[str, ...]], None]
     exchange: Exchange | None = None
     manager: RecoveryManager = field(init=False)
+    deeds: Deeds = field(init=False)
     started: Logs | None = None
     started_us: int = 0
     event_us: int = 0
@@ -75,11 +74,7 @@ class Walk:
     wanted: dict[ChannelId, int] = field(default_factory=dict)
     brought: dict[tuple[Thread, int], int] = field(default_factory=dict)
     _events: deque[Event] = field(default_factory=deque)
-    _observed: deque[tuple[str, str]] = field(default_factory=deque)
-    _expected: deque[tuple[str, dict[str, Any], int]] = field(default_factory=deque)
     _current: Event = field(default_factory=dict)
-    _records_effects: bool = False
-    _records_states: bool = False
     _causes: tuple[str, ...] = ()
     _told_at: int | None = None
 
@@ -87,9 +82,7 @@ class Walk:
         task = self.scene.task
         events = self.story.of_attempt.get((task, self.scene.attempt), ())
         self._events = deque(events)
-        kinds = {event.get("type") for event in events}
-        self._records_effects = bool(kinds & set(_RECORDED_EFFECTS))
-        self._records_states = "recovery-state" in kinds
+        self.deeds = Deeds.of(self.scene, self.answers, self.steps, events)
         diverged = self.story.recovers_without_determinants(task, self.scene.attempt)
         setting = Setting.of(self.graph, task, self._holdings, self._was_informed, self._was_touched, diverged=diverged)
         self.manager = RecoveryManager(setting, observer=self)
@@ -148,7 +141,7 @@ class Walk:
         kind = str(event.get("type"))
         if kind == "recovery-state":
             self._recorded_state(event)
-        elif kind in _RECORDED_EFFECTS:
+        elif kind in EFFECTS:
             self._recorded_effect(kind, event)
         else:
             told = self._read(kind, event)
@@ -184,29 +177,8 @@ class Walk:
 
     def check_all_seen(self) -> None:
         """At the end, what the manager asked for stands in the recording, if the attempt lived to do it."""
-        if not self._records_effects or self.story.was_cut_short(self.scene.task, self.scene.attempt):
-            return
-        for before, after in self._observed if self._records_states else ():
-            if before != "expected":
-                found = DivergenceFound(
-                    f"The recovery manager goes from {before} to {after}, but the recording has no recovery-state "
-                    f"event that says so at {self.scene.task}, attempt {self.scene.attempt}.",
-                    member="events.ndjson",
-                    asked=f"{before} to {after}",
-                    logged="nothing",
-                )
-                self.steps.findings.differs(found)
-        later = [(str(event.get("type")), event) for event in self._events]
-        for kind, fields, _ in self._expected:
-            if not any(one == kind and _fields_of(event) == fields for one, event in later):
-                found = DivergenceFound(
-                    f"The recovery manager asks for {kind} {fields}, but the recording has no such event at "
-                    f"{self.scene.task}, attempt {self.scene.attempt}.",
-                    member="events.ndjson",
-                    asked=f"{kind} {fields}",
-                    logged="nothing",
-                )
-                self.steps.findings.differs(found)
+        if not self.story.was_cut_short(self.scene.task, self.scene.attempt):
+            self.deeds.check_all_told(self._events)
 
     # --- what was recorded ---
 
@@ -249,26 +221,16 @@ class Walk:
                 return None
 
     def _recorded_state(self, event: Event) -> None:
-        before, after = str(event.get("from")), str(event.get("to"))
-        if before == "Standby":
+        if event.get("from") == "Standby":
             activation = self.story.activations.get(self.scene.failure if self.scene.failure is not None else -1)
             causes = (f"event:{activation['n']}",) if activation else (f"event:{event['n']}",)
             self.handle(RecoveryStarted(), causes)
-        if self._observed and self._observed[0] == (before, after):
-            self._observed.popleft()
-        elif after == "Running" and not self._observed:
-            self._observed.appendleft(("expected", "Running"))
-        else:
-            seen = f"{self._observed[0][0]} to {self._observed[0][1]}" if self._observed else "nothing"
-            found = DivergenceFound(
-                f"Event {event['n']} records that {self.scene.task} went from {before} to {after}, but the recovery "
-                f"manager does {seen} there{self._awaited()}.",
-                member="events.ndjson",
-                event=event["n"],
-                asked=seen,
-                logged=f"{before} to {after}",
-            )
-            self.steps.findings.differs(found)
+        self.deeds.told_that_it_went(event, self._awaited)
+
+    def _recorded_effect(self, kind: str, event: Event) -> None:
+        step = self.deeds.told_that_it_did(kind, event)
+        if step is not None and self.exchange is not None:
+            self.exchange.told(event, step)
 
     def _awaited(self) -> str:
         """What the manager still waits for, as an event of it is missing, or is not what it was."""
@@ -284,57 +246,13 @@ class Walk:
             return ""
         return f": it still waits for {listed(lacking)}" if lacking else ""
 
-    def _recorded_effect(self, kind: str, event: Event) -> None:
-        fields = _fields_of(event)
-        if self._expected and (self._expected[0][:2] == (kind, fields) or self._is_tie(kind, fields)):
-            *_, step = self._expected.popleft()
-            if self.exchange is not None:
-                self.exchange.told(event, step)
-            return
-        asked = str(self._expected[0][:2]) if self._expected else "nothing"
-        found = DivergenceFound(
-            f"Event {event['n']} records {kind} {fields} at {self.scene.task}, but the recovery manager asks for "
-            f"{asked} there.",
-            member="events.ndjson",
-            event=event["n"],
-            asked=asked,
-            logged=f"{kind} {fields}",
-        )
-        self.steps.findings.differs(found)
-        if any(one == kind for one, *_ in self._expected):
-            while self._expected.popleft()[0] != kind:  # what stands there in its place was the one that was meant
-                pass
-
-    def _is_tie(self, kind: str, fields: dict[str, Any]) -> bool:
-        """A delta of the very microsecond of an answer may have come before or after it."""
-        expected_kind, expected, _ = self._expected[0]
-        if kind != "determinants-returned" or kind != expected_kind:
-            return False
-        if any(fields[key] != expected[key] for key in ("of", "channel")):
-            return False
-        said, most = _lengths(fields["logs"]), _lengths(expected["logs"])
-        results = fields["result"], expected["result"]
-        # Where that delta brought the first bytes there are, the one is held and the other is not.
-        if results[0] != results[1] and (any(said.values()) or results != ("failed-too", "held")):
-            return False
-        of = TaskId(str(fields["of"]))
-        before = self.answers.held_by(self.scene.task, self.scene.attempt, of, 0, self.event_us - 1)
-        least = {log: upto for log, upto in _lengths(before.extents()).items() if log in most}
-        return all(upto <= most.get(log, -1) for log, upto in said.items()) and all(
-            upto <= said.get(log, 0) for log, upto in least.items()
-        )
-
     # --- steps ---
 
     def transition(self, before: State, event: ManagerEvent | None, after: State, effects: tuple[Effect, ...]) -> None:
         """The manager's observer."""
         if before.name == after.name:
             return
-        if self._records_states:
-            if self._observed and self._observed[0] == ("expected", after.name):
-                self._observed.popleft()
-            else:
-                self._observed.append((before.name, after.name))
+        self.deeds.went(before.name, after.name)
         causes = self._causes or self.steps.caused_by("transition")
         if isinstance(after, Replaying):
             causes += self._write_merge(before, after.logs)
@@ -397,22 +315,22 @@ class Walk:
             case RequestReplay(channel, epoch, skip):
                 step = self.steps.write("request", effect_words(effect, self.scene), causes=causes, channel=channel)
                 self.requested[channel] = step
-                self._expect("replay-requested", step, channel=channel, epoch=epoch, skip=skip)
+                self.deeds.did("replay-requested", step, channel=channel, epoch=epoch, skip=skip)
             case RequestDeterminants(channel, of, epoch):
                 causes = causes if of == self.scene.task else self._because_told()
                 step = self.steps.write("request", effect_words(effect, self.scene), causes=causes, channel=channel)
-                self._expect("determinants-requested", step, of=of, channel=channel, epoch=epoch)
+                self.deeds.did("determinants-requested", step, of=of, channel=channel, epoch=epoch)
                 self.asked[of, channel] = step
             case AnswerDeterminants(channel, of, result, logs):
                 extents = [list(extent) for extent in logs.extents()]
                 words = effect_words(effect, self.scene)
                 causes = tuple(dict.fromkeys((*self._because_told(), *self._answers_of(of))))
                 step = self.steps.write("answer", words, causes=causes, channel=channel)
-                self._expect("determinants-returned", step, of=of, channel=channel, result=result, logs=extents)
+                self.deeds.did("determinants-returned", step, of=of, channel=channel, result=result, logs=extents)
             case Escalate(why):
                 self.escalated = why
                 step = self.steps.write("transition", effect_words(effect, self.scene), causes=self._causes)
-                self._expect("escalated", step)
+                self.deeds.did("escalated", step)
             case StartReplaying(logs):
                 self.started = logs
                 self.started_us = self.steps.t_us
@@ -424,10 +342,6 @@ class Walk:
                 self.on_effect(effect, self._causes)
             case _:
                 self.steps.write("request", effect_words(effect, self.scene), causes=self._causes)
-
-    def _expect(self, kind: str, step: int, **fields: Any) -> None:
-        if self._records_effects:
-            self._expected.append((kind, fields, step))
 
     def _holdings(self, of: TaskId, epoch: int) -> Logs:
         return self.answers.held_by(self.scene.task, self.scene.attempt, of, epoch, self.event_us)
@@ -454,20 +368,3 @@ class Walk:
             return first_us is not None and first_us < self.event_us
         answers = (one for one in self._events if one.get("type") == "determinants-returned")
         return next((one.get("result") for one in answers if one.get("channel") == channel), None) == "beyond-depth"
-
-
-def _fields_of(event: Event) -> dict[str, Any]:
-    kept = {
-        "replay-requested": ("channel", "epoch", "skip"),
-        "determinants-requested": ("of", "channel", "epoch"),
-        "determinants-returned": ("of", "channel", "result", "logs"),
-        "escalated": (),
-    }.get(str(event.get("type")), ())
-    return {key: event.get(key) for key in kept}
-
-
-def _lengths(extents: Any) -> dict[tuple[str, int], int]:
-    listed = (
-        [list(one) if isinstance(one, tuple) else one for one in extents] if isinstance(extents, list | tuple) else []
-    )
-    return {(thread, epoch): upto for _, thread, epoch, upto in extents_of({"logs": listed})}
