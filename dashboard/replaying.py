@@ -9,11 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dashboard import forks, jobs
+from dashboard import forks, jobs, store
+from dashboard.looking import Look, looked, of_bundle
 from dashboard.models import Job, Replay
 from dashboard.models.status import PENDING
 from dashboard.work.supervise_replay import replay_limits
 from dashboard.work.watch import until_ended
+from ingest.lake.step_reader import StepReader
+from ingest.lake.steps import ParquetStepSink
 from ingest.launch import ReplayRequest, run_replay
 from replay.debugger.diverging.findings import OnDivergence
 from replay.debugger.executing.following import Until
@@ -81,6 +84,35 @@ def replay_path(path: Path, wanted: Wanted) -> list[dict[str, Any]]:
                 on_divergence=one.on_divergence,
             ).to_json(),
         )
+
+
+def look_into_path(path: Path, wanted: Wanted, look: Look) -> list[dict[str, Any]]:
+    """One replay with its steps, which are kept as long as they are looked at."""
+    from replay.bundle.reader import open_bundle
+    from replay.debugger.replay import replay
+
+    with open_bundle(path) as bundle, tempfile.TemporaryDirectory(prefix="clonoscope-look-") as folder:
+        failures = [(e["failure"], str(e["task"])) for e in bundle.events() if e.get("type") == "task-failed"]
+        one, sink = wanted.targets(failures)[0], ParquetStepSink(Path(folder) / "steps")
+        outcome = replay(
+            bundle,
+            task=one.task,
+            failure=one.failure,
+            attempt=one.attempt,
+            until=one.until,
+            on_divergence=one.on_divergence,
+            sink=sink,
+        ).to_json()
+        sink.finish()
+        return [outcome | looked(StepReader(sink.folder), "", look, of_bundle(bundle))]
+
+
+def look_into_job(job: Job, wanted: Wanted, look: Look, say: Callable[[str], object]) -> list[dict[str, Any]]:
+    """The first replay of a stored job that is wanted, and what is to see of its steps."""
+    failures = [(one["failure"], str(one["task"])) for one in job.facts.get("failures", [])]
+    outcome = replay_job(job, wanted.targets(failures)[0] if job.readable else wanted, say)[0]
+    with StepReader(store.replay_path(outcome["replay"])) as written:
+        return [outcome | looked(written, job.id, look)]
 
 
 def _each(targets: Sequence[Wanted], replayed: Callable[[Wanted], dict[str, Any]]) -> list[dict[str, Any]]:

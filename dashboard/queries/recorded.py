@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 from dashboard.queries.lake import lake
@@ -26,6 +27,12 @@ SHOWN = (
     "first_offset",
     "records",
 )
+
+
+def sentence_of_event(event: Mapping[str, Any]) -> str:
+    """What happened when, and at whom."""
+    who = event.get("task") or event.get("at") or event.get("channel") or "the coordinator"
+    return f"Event {event['n']} at {event['t_us'] / 1e6:.6f} s: {event['type']}, {who}."
 
 
 def rows_of(job_id: str, refs: list[str]) -> list[dict[str, Any]]:
@@ -88,8 +95,7 @@ def _events(job: PublishedJob, refs: list[str]) -> dict[str, dict[str, Any]]:
     sql = "SELECT * FROM events WHERE n IN (SELECT unnest($ns)) ORDER BY n"
     for row in _dicts(job, sql, {"ns": sorted(wanted)}):
         row = {name: value for name, value in row.items() if value is not None}
-        who = row.get("task") or row.get("at") or row.get("channel") or "the coordinator"
-        text = f"Event {row['n']} at {row['t_us'] / 1e6:.6f} s: {row['type']}, {who}."
+        text = sentence_of_event(row)
         found[wanted[row["n"]]] = {"ref": wanted[row["n"]], "kind": row["type"], "text": text, "row": row}
     return found
 

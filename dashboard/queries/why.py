@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dashboard.queries.recorded import rows_of
@@ -14,6 +16,8 @@ MOST_CAUSES = 200
 MOST_OF_A_STEP = 20
 MOST_CHAINS = 20
 
+Recorded = Callable[[list[str]], list[dict[str, Any]]]
+
 _CAUSES = """
 SELECT step, cause FROM causes WHERE step IN (SELECT unnest($steps))
 QUALIFY row_number() OVER (
@@ -24,8 +28,11 @@ ORDER BY step DESC, cause
 _COUNT = "SELECT count(*) FROM causes WHERE step IN (SELECT unnest($steps))"
 
 
-def chain(written: StepReader, job_id: str, step: int, depth: int) -> dict[str, Any]:
-    """Breadth first, so that what is left out is what lies farthest; it is counted. `chains`: the shortest first."""
+def chain(written: StepReader, job_id: str, step: int, depth: int, recorded: Recorded | None = None) -> dict[str, Any]:
+    """Breadth first, so that what is left out is what lies farthest; it is counted. `chains`: the shortest first.
+
+    `recorded` describes places of the recording, where it is not the lake that does.
+    """
     links: list[dict[str, str]] = []
     behind: dict[str, list[str]] = {}
     known, edge, left_out = {f"step:{step}"}, [step], 0
@@ -45,7 +52,7 @@ def chain(written: StepReader, job_id: str, step: int, depth: int) -> dict[str, 
         if not edge:
             break
     left_out += _number_of_causes(written, edge)
-    causes = _described(written, job_id, known)
+    causes = _described(written, recorded or partial(rows_of, job_id), known)
     kinds = {cause["ref"]: cause["kind"] for cause in causes}
     lines = ways(f"step:{step}", behind, kinds)
     return {
@@ -71,7 +78,7 @@ def _number_of_causes(written: StepReader, steps: list[int]) -> int:
     return int(written.rows(_COUNT, {"steps": steps})[0][0]) if steps else 0
 
 
-def _described(written: StepReader, job_id: str, refs: set[str]) -> list[dict[str, Any]]:
+def _described(written: StepReader, recorded: Recorded, refs: set[str]) -> list[dict[str, Any]]:
     """Steps first, latest first; then what stands in the recording."""
     numbers = {ref: number for ref in refs if (number := _step_number(ref)) is not None}
     steps = numbered(written, numbers.values())
@@ -80,7 +87,7 @@ def _described(written: StepReader, job_id: str, refs: set[str]) -> list[dict[st
         for ref, number in sorted(numbers.items(), key=lambda item: -item[1])
         if number in steps
     ]
-    return of_steps + rows_of(job_id, sorted(refs - set(numbers)))
+    return of_steps + recorded(sorted(refs - set(numbers)))
 
 
 def _step_number(ref: str) -> int | None:

@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from dashboard import junit, replaying, store
+from dashboard.looking import Look, in_words
 from dashboard.management.base import ERROR, GOOD, NOT_GOOD, OPERATING, Failure, Outcome, WrongUse
 from dashboard.management.base import Command as Base
 from dashboard.models import Job
@@ -16,6 +17,7 @@ from dashboard.opening import open_folder
 from replay.debugger.diverging.findings import ON_DIVERGENCE
 from replay.debugger.executing.following import UNTIL
 from replay.debugger.forks.changes import MOST_CHANGES, At, change_of
+from replay.debugger.searching.conditions import WrongSearch
 from replay.errors import WrongSetting
 
 
@@ -70,6 +72,10 @@ class Command(Base):
             type=Path,
             help="write the smallest bundle that still diverges as this replay does, to keep as a test",
         )
+        parser.add_argument(
+            "--at", metavar="WORDS", help="show the step to which these lead, with causes and effects: 8412, 5.2 s, …"
+        )
+        parser.add_argument("--find", metavar="SEARCH", help="show the steps at which a search hits")
         parser.add_argument("--junit", metavar="F", type=Path, help="write the verdicts as JUnit XML")
 
     def run(self, **options: Any) -> Outcome:
@@ -89,8 +95,11 @@ class Command(Base):
             raise WrongUse("--hunt follows a recovery to the next snapshot; leave out --until.")
         if wanted.failure is not None and wanted.attempt is not None:
             raise WrongUse("Name a failure or an attempt, not both.")
+        look = _look_of(options)
         if options["shrink"] is not None:
             return self._shrink(targets, wanted, options)
+        if look:
+            return _outcome(targets[0], self._looked(targets[0], wanted, look))
         if not options["fail_on_divergence"]:
             return _outcome(targets[0], self._replays(targets[0], wanted))
         return self._all(targets, wanted, options["junit"])
@@ -99,6 +108,14 @@ class Command(Base):
         if not replaying.is_job_id(target):
             return replaying.replay_path(self._bundle_of(target), wanted)
         return replaying.replay_job(self._job(target), wanted, self.stderr.write)
+
+    def _looked(self, target: str, wanted: replaying.Wanted, look: Look) -> list[dict[str, Any]]:
+        try:
+            if replaying.is_job_id(target):
+                return replaying.look_into_job(self._job(target), wanted, look, self.stderr.write)
+            return replaying.look_into_path(self._bundle_of(target), wanted, look)
+        except WrongSearch as wrong:
+            raise WrongUse(f"--at can't be read. {wrong}") from None
 
     def _shrink(self, targets: list[str], wanted: replaying.Wanted, options: dict[str, Any]) -> Outcome:
         if options["fail_on_divergence"] or len(targets) > 1:
@@ -181,6 +198,17 @@ def _fork_of(step: int, text: str) -> At:
         raise WrongUse(str(wrong)) from None
 
 
+def _look_of(options: dict[str, Any]) -> Look:
+    look = Look(options["at"], options["find"])
+    if look and any(options[one] for one in ("fail_on_divergence", "hunt", "shrink", "change")):
+        raise WrongUse("--at and --find do not go with --fail-on-divergence, --hunt, --shrink or --fork.")
+    try:
+        look.check()
+    except WrongSearch as wrong:
+        raise WrongUse(f"--find can't be read. {wrong}") from None
+    return look
+
+
 def _outcome(target: str, replays: list[dict[str, Any]]) -> Outcome:
     worst = replaying.worst(replays)
     fields = worst if len(replays) == 1 else {**worst, "replays": replays}
@@ -192,4 +220,6 @@ def _line(target: str, replay: dict[str, Any]) -> str:
     of = f"attempt {replay['attempt']}" if replay["failure"] is None else f"failure {replay['failure']}"
     hunt = replay["detail"].get("hunt")
     heard = f" {hunt['sentence']}" if hunt else ""
-    return f"{target}: {replay['task']}, {of}: {replay['verdict']}. {replay['sentence']}{heard}"
+    seen = in_words(replay, replay["steps"])
+    told = f"\n{seen}" if seen else ""
+    return f"{target}: {replay['task']}, {of}: {replay['verdict']}. {replay['sentence']}{heard}{told}"

@@ -270,6 +270,8 @@ class Walk:
 
     def _write_event(self, event: Event, told: ManagerEvent) -> None:
         channel = getattr(told, "channel", None)
+        if isinstance(told, RestoreStarted | StateRestored):
+            self.steps.epoch = told.checkpoint
         waits = channel in self.manager.state.context.rebuilding
         kind, text, actor = event_words(event, told, self.scene, waits=waits)
         causes = list(self._causes)
