@@ -9,7 +9,6 @@ import time
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from asgiref.sync import sync_to_async
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db.models.functions import Now
@@ -50,10 +49,6 @@ def state_of(target: str) -> dict[str, Any] | None:
         "unit": work.unit if work and running else "",
         "message": (work.message if work and running and work.message else row["message"]),
     }
-
-
-async def current_state(target: str) -> dict[str, Any] | None:
-    return await sync_to_async(state_of)(target)
 
 
 def push_state(target: str) -> None:

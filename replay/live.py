@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import secrets
 import time
 from datetime import UTC, datetime
 
@@ -11,11 +10,6 @@ from datetime import UTC, datetime
 def recorded_at() -> str:
     """Now, as a manifest writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def new_seed() -> int:
-    """A seed for a run that was given none."""
-    return secrets.randbelow(1 << 31)
 
 
 def elapsed_s() -> float:

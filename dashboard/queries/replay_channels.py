@@ -15,7 +15,7 @@ INPUTS_SHOWN = 12
 
 _INPUTS_SQL = """
 SELECT channel, count(*) FILTER (step <= $step), count(*), sum(bytes) FILTER (step <= $step)::BIGINT,
-       max(buffer) FILTER (step <= $step), max(step) FILTER (step <= $step), min(step) FILTER (step > $step)
+       max(buffer) FILTER (step <= $step), max(step) FILTER (step <= $step)
 FROM steps WHERE kind = 'take-buffer' AND channel IS NOT NULL GROUP BY channel ORDER BY channel
 """
 _LEDGER_SQL = """
@@ -31,7 +31,7 @@ FROM shown b JOIN steps s ON s.step = b.step ORDER BY b.step, b.channel, b.seq
 """
 _TOTALS_SQL = """
 SELECT count(*), count(*) FILTER (step <= $step), count(*) FILTER (was_received_before AND step <= $step),
-       count(*) FILTER (NOT matches), count(*) FILTER (matches), min(step) FILTER (NOT matches),
+       count(*) FILTER (NOT matches), count(*) FILTER (matches),
        (SELECT count(*) FROM buffers b JOIN steps s ON s.step = b.step
         WHERE s.kind = 'send-buffer' AND b.was_received_before IS NULL AND b.step <= $step)
 FROM buffers
@@ -55,7 +55,6 @@ class Input:
     bytes: int | None
     last_buffer: int | None
     last_step: int | None
-    next_step: int | None
     index: int = 0
 
     @property
@@ -93,7 +92,6 @@ class Ledger:
     held_back: int
     mismatches: int
     matches: int
-    first_mismatch: int | None
     new: int = 0
     first: int = 0
 
@@ -116,7 +114,7 @@ def inputs(written: StepReader, step: int, order: list[str]) -> list[Input]:
     """In channel-index order; an input that gave nothing (yet) stands there with nothing."""
     found = {row[0]: Input(*row) for row in written.rows(_INPUTS_SQL, {"step": step})}
     names = [*order, *sorted(found.keys() - set(order))]
-    nothing = (0, 0, 0, None, None, None)
+    nothing = (0, 0, 0, None, None)
     return [replace(found.get(name) or Input(name, *nothing), index=index) for index, name in enumerate(names)]
 
 

@@ -49,11 +49,6 @@ class LakeManifest:
         """Files of a table, in the table's order, relative to the lake folder."""
         return [file.path for file in self.files if file.table == table]
 
-    def log_paths(self, task: str, attempt: int, thread: str, epoch: int) -> list[str]:
-        """The files that hold this log's epoch: one, but for the largest."""
-        wanted = (task, attempt, thread, epoch)
-        return list(dict.fromkeys(s.path for s in self.logs if (s.task, s.attempt, s.thread, s.epoch) == wanted))
-
     def rows(self, table: str) -> int:
         return sum(file.rows for file in self.files if file.table == table)
 

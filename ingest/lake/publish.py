@@ -45,10 +45,6 @@ def job_link(data: Path, job: str) -> Path:
     return lake_root(data) / name
 
 
-def replay_folder(data: Path, replay: str) -> Path:
-    return lake_root(data) / REPLAYS / safe_name(replay)
-
-
 def published_folder(data: Path, job: str) -> Path:
     """The folder of the version that is published now."""
     link = job_link(data, job)

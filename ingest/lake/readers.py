@@ -14,7 +14,7 @@ from ingest.lake.engine import Limits, Params, Row, connect, fetch_columns, fetc
 from ingest.lake.errors import NotPublished, UnknownTable
 from ingest.lake.manifest import LakeManifest, ManifestFault
 from ingest.lake.publish import lake_root, published_folder
-from ingest.lake.schema import LAKE_TABLES, SCHEMA_VERSION, empty_source
+from ingest.lake.schema import LAKE_TABLES, empty_source
 
 VERSIONS_KEPT_OPEN = 16
 TRIES = 10
@@ -37,11 +37,6 @@ class PublishedJob:
     @property
     def facts(self) -> dict[str, Any]:
         return self.manifest.facts
-
-    @property
-    def outdated(self) -> bool:
-        """Written under another schema: ingest it anew before asking about columns."""
-        return self.manifest.schema_version != SCHEMA_VERSION
 
     def rows(self, sql: str, params: Params | None = None, *, timeout_s: float | None = None) -> list[Row]:
         """Runs one query over the views; values go in as `$name` and never into the text."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from replay.errors import CorruptMember, InvariantError
-from replay.model import MAIN, LogId, Manifest, output_of_thread, thread_of_output
+from replay.model import MAIN, LogId, Manifest, thread_of_output
 
 _HEADER = struct.Struct(">iq")
 _FLAT_VERTEX = struct.Struct(">HB")
@@ -250,8 +250,3 @@ def _words(wire: WireId) -> str:
     if wire.partition is None:
         return f"the main log of task number {wire.number}"
     return f"output {wire.sub} of partition {wire.partition} of task number {wire.number}"
-
-
-def output_index(log: LogId) -> int | None:
-    """The output channel index of a log of an output thread."""
-    return output_of_thread(log.thread)

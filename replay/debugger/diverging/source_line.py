@@ -43,15 +43,6 @@ class OperatorCode:
         bases = [one for one in type(innermost(operator)).__mro__ if issubclass(one, Operator) and one is not Operator]
         self.modules = {one.__module__ for one in bases}
 
-    def line_now(self) -> SourceLine | None:
-        """The innermost line of the operator in the calls that lead here."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            if self.owns(frame):
-                return line_of(frame.f_code, frame.f_lineno, frame.f_globals)
-            frame = frame.f_back
-        return None
-
     def line_raised(self, fault: BaseException) -> SourceLine | None:
         """The innermost line of the operator in what led to a fault, or to that which it was made of."""
         for one in _with_its_causes(fault):

@@ -12,7 +12,7 @@ from replay.debugger.recorded.story import Story
 from replay.debugger.together.connected import recovered_together
 from replay.errors import ReplayError, printable
 from replay.jobs.registry import new_operator
-from replay.model import MAIN, TaskId, Thread, Vertex
+from replay.model import TaskId, Thread, Vertex
 from replay.runtime.operators import Operator
 
 Operators = Callable[[Vertex], Operator]
@@ -31,7 +31,6 @@ class Scene:
     checkpoint: int
     failure: int | None = None
     before: tuple[int, ...] = ()
-    failed_attempt: int | None = None
     in_storage: bool = False
     operators: Operators = new_operator
 
@@ -86,9 +85,7 @@ def _of_failure(source: RecordingSource, story: Story, task: TaskId, number: int
         attempt = following
     # Where nothing came back, there is still the attempt before to look at.
     chain = story.lineage_before(task, attempt, source.attempts(task)) or (failed,)
-    return Scene(
-        task, attempt, story.checkpoint_of(task, attempt), number, chain, failed, source.manifest.protocol.in_storage
-    )
+    return Scene(task, attempt, story.checkpoint_of(task, attempt), number, chain, source.manifest.protocol.in_storage)
 
 
 def _ended_before_replaying(story: Story, task: TaskId, attempt: int) -> bool:
@@ -128,8 +125,3 @@ def own_logs(source: RecordingSource, task: TaskId, attempt: int, *, from_epoch:
         }
         for thread in source.graph.task(task).threads
     }
-
-
-def has_main_log(logs: Mapping[Thread, Mapping[int, bytes]]) -> bool:
-    """Whether anything of the main thread is there."""
-    return any(logs.get(MAIN, {}).values())

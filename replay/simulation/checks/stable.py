@@ -10,9 +10,6 @@ from replay.log.deltas import LogIds, decode_message
 from replay.model import MAIN, thread_of_output
 from replay.simulation.recording import Recording
 
-Position = tuple[int, int]
-"""An epoch, and an offset in it."""
-
 
 @dataclass(slots=True)
 class Stored:

@@ -95,7 +95,7 @@ export function placeOf(step, { steps, widthPx, view = { first: 0, end: steps } 
   return ((step - view.first + 0.5) / Math.max(1, view.end - view.first)) * widthPx;
 }
 
-export const LEAST_VIEW_STEPS = 20;
+const LEAST_VIEW_STEPS = 20;
 
 export function isPart(view, steps) {
   return view !== undefined && (view.first > 0 || view.end < steps);

@@ -1,6 +1,6 @@
 // Asking the server: JSON, parts of pages, and errors in the one sentence that the server gave.
 
-export class ServerError extends Error {
+class ServerError extends Error {
   constructor(message, status, code) {
     super(message);
     this.status = status;

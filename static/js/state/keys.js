@@ -2,7 +2,7 @@
 
 const NAMED = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
 
-export function keyName(event) {
+function keyName(event) {
   return NAMED[event.key] ?? event.key;
 }
 

@@ -1,7 +1,7 @@
 // Steps and ranges of steps, as a person writes them and as notes keep them.
 
 /** The whole number that was written, separators and all; undefined where it is none. */
-export function stepIn(text) {
+function stepIn(text) {
   const plain = text.trim().replaceAll(",", "");
   return /^\d{1,15}$/.test(plain) ? Number(plain) : undefined;
 }

@@ -21,7 +21,3 @@ export function after(view, event) {
       throw new Error(`no upload event ${event.type}`);
   }
 }
-
-export function isOver(view) {
-  return view.phase === "accepted" || view.phase === "refused";
-}
