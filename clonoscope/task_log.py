@@ -445,8 +445,12 @@ class TaskLog:
         try:
             self.view[w.H_PROGRESS] = self.taken
         except IndexError:
-            if not self.turn_over(1):
-                self.drop()
+            self.no_room()
+
+    def no_room(self) -> None:
+        """A record was taken where there is no segment to say so in."""
+        if not self.turn_over(1):
+            self.drop()
 
     def _turn_to(self, number: int, offset: int) -> None:
         if number < w.SITES_MOST and 0 <= offset < w.LOW_BITS:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clonoscope import words as w
 from clonoscope.errors import WrongUse
@@ -17,6 +17,9 @@ from clonoscope.task_log import TaskLog
 if TYPE_CHECKING:
     from clonoscope.recording import Recording
 
+_MANY_TAKEN = w.ADVANCE_MOST << w.ADVANCE_SHIFT
+
+T = TypeVar("T")
 Place = tuple[str, int]
 Lineage = Sequence[tuple[str, int]]
 
@@ -125,7 +128,17 @@ class Task:
         number = log.inputs.get((topic, partition))
         if number is None:
             number = self._declare(topic, partition)
-        log.take(number, offset)
+        if number == log.input and offset == log.next_offset and log.adv < _MANY_TAKEN:
+            # As `log.take`, for what it mostly is.
+            log.next_offset = offset + 1
+            log.adv += w.ADVANCE_ONE
+            log.taken = taken = log.taken + 1
+            try:
+                log.view[w.H_PROGRESS] = taken
+            except IndexError:
+                log.no_room()
+        else:
+            log.take(number, offset)
         if data is not None:
             first, count, digest = self._hashes.get((topic, partition)) or (offset, 0, hashlib.sha256())
             digest.update(len(data).to_bytes(4, "big"))
@@ -133,6 +146,25 @@ class Task:
             self._hashes[topic, partition] = first, count + 1, digest
         if record is not None and self.recording.payload == "full":
             self._put(w.RECORD, {"input": number, "offset": offset, "record": self._kept(record)})
+
+    def records(self, found: Iterable[T], first: int, *, topic: str = "", partition: int = 0) -> Iterator[T]:
+        """Gives what is found, and takes each as it is given: offsets count from `first`. Cheaper than `take`."""
+        one, progress, log = w.ADVANCE_ONE, w.H_PROGRESS, self.log
+        number = log.inputs.get((topic, partition))
+        if number is None:
+            number = self._declare(topic, partition)
+        for offset, record in enumerate(found, first):
+            if number == log.input and offset == log.next_offset and log.adv < _MANY_TAKEN:
+                log.next_offset = offset + 1
+                log.adv += one
+                log.taken = taken = log.taken + 1
+                try:
+                    log.view[progress] = taken
+                except IndexError:
+                    log.no_room()
+            else:
+                log.take(number, offset)
+            yield record
 
     def take_range(self, first: int, until: int, *, topic: str = "", partition: int = 0, sha256: str = "") -> None:
         """Records `first` up to, and without, `until` are taken, with one entry for all of them."""

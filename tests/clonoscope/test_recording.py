@@ -98,6 +98,17 @@ def test_records_in_order_cost_no_byte_and_one_question_costs_eight(tmp_path: Pa
             ]
 
 
+def test_records_of_a_batch_are_taken_as_they_are_given(small: int, tmp_path: Path) -> None:
+    with recording(tmp_path) as made, made.task("p").epoch(0) as task:
+        given = [(record, clonoscope.time_ns()) for record in task.records(range(1000), 70, topic="in")]
+        task.take(1070, topic="in")
+        with dumped(made, tmp_path / "out.zip") as bundle:
+            takes = [(one.first_offset, one.records) for one in takes_in(bundle, "p.0", 0, 0)]
+            times = [call["value"] for call in calls_in(bundle, "p.0", 0, 0)]
+    assert takes == [(offset, 1) for offset in range(70, 1071)]
+    assert given == list(zip(range(1000), times, strict=True))
+
+
 def test_ranges_and_hashes_of_records(tmp_path: Path) -> None:
     with recording(tmp_path) as made, made.task("p").epoch(4) as task:
         task.take_range(100, 1100, topic="in", partition=2, sha256="ab" * 32)

@@ -26,7 +26,7 @@ def test_every_service_is_documented() -> None:
     assert sorted(documented) == sorted(public)
 
 
-@pytest.mark.parametrize("name", ["take", "take_range", "output", "state", "event"])
+@pytest.mark.parametrize("name", ["take", "records", "take_range", "output", "state", "event"])
 def test_methods_of_a_task_have_the_documented_arguments(name: str) -> None:
     (row,) = [one for one in table("recorder.md", "method", "records").column("method") if one.startswith(f"{name}(")]
     named = re.findall(r"\w+", row.partition("(")[2])

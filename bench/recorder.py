@@ -1,0 +1,161 @@
+"""What recording costs a job: the time of a question, bytes a record, throughput and latency with and without.
+
+`python -m bench.recorder`. Both sides in one run, in turn, on one core; CPU time, as others may use the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+import timeit
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import clonoscope
+from clonoscope.reading import size_of
+from clonoscope.tasks import Task
+
+_CALLS = 100_000
+_REPEATS = 15
+_BATCH = 2_000
+# Lines of an order: what a record takes without recording goes from a few microseconds to some tens.
+_JOBS = {"light_job": 5, "usual_job": 60}
+
+
+def main() -> int:
+    """Prints the numbers as one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=40_000, help="of each side of each round of the sample job")
+    parser.add_argument("--rounds", type=int, default=7)
+    chosen = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    folder = Path(tempfile.mkdtemp(prefix="clonoscope-bench-"))
+    try:
+        numbers = {
+            "question_ns": questions(folder),
+            **{name: sample_job(folder / name, lines, chosen.records, chosen.rounds) for name, lines in _JOBS.items()},
+            "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
+        }
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    print(json.dumps(numbers))
+    return 0
+
+
+def questions(folder: Path, calls: int = _CALLS, repeats: int = _REPEATS) -> dict[str, float]:
+    """The least CPU time of a call, each service beside the function of Python that it stands for."""
+    asked: dict[str, Callable[[], Any]] = {
+        "time.time": time.time,
+        "time": clonoscope.time,
+        "time.time_ns": time.time_ns,
+        "time_ns": clonoscope.time_ns,
+        "random": clonoscope.random,
+        "uuid4": clonoscope.uuid4,
+    }
+    found = {}
+    with clonoscope.start("questions", dir=folder, max_mb=64, keep=1, dump_on=()) as recording:
+        task = recording.task("p")
+        for number, (name, function) in enumerate(asked.items()):
+            times = []
+            for repeat in range(repeats):
+                with task.epoch(number * repeats + repeat):
+                    timer = timeit.Timer("ask()", globals={"ask": function}, timer=time.process_time)
+                    times.append(timer.timeit(calls) / calls)
+            found[name] = round(min(times) * 1e9, 1)
+        offsets = iter(range(1 << 40))
+        with task.epoch(1_000_000):
+            timer = timeit.Timer(lambda: task.take(next(offsets), topic="in"), timer=time.process_time)
+            found["take"] = round(min(timer.repeat(repeats, calls)) / calls * 1e9, 1)
+    return found
+
+
+def order(number: int, lines: int) -> bytes:
+    """A record as it comes from a broker."""
+    of_order = [{"sku": f"sku-{number % 97}-{line}", "count": line + 1, "cents": 1000 + line} for line in range(lines)]
+    return json.dumps({"order": number, "customer": f"c{number % 1013}", "lines": of_order}).encode()
+
+
+class Job:
+    """A plain job: reads an order, sums it up by customer, writes a line."""
+
+    def __init__(self) -> None:
+        self.totals: dict[str, int] = {}
+        self.written = 0
+
+    def process(self, data: bytes, now: float) -> bytes:
+        """What it does with a record."""
+        found = json.loads(data)
+        cents = sum(line["count"] * line["cents"] for line in found["lines"])
+        customer = found["customer"]
+        total = self.totals[customer] = self.totals.get(customer, 0) + cents
+        out = json.dumps({"order": found["order"], "customer": customer, "total": total, "at": now}).encode()
+        self.written += len(out)
+        return out
+
+
+def sample_job(folder: Path, lines: int, records: int, rounds: int) -> dict[str, Any]:
+    """Its share of throughput that is left, and what a record adds to latency and to the segments."""
+    orders = [order(number, lines) for number in range(_BATCH)]
+    shares, plain_us, recorded_us, latencies = [], [], [], []
+    with clonoscope.start("job", dir=folder, max_mb=1024, dump_on=()) as recording:
+        task = recording.task("orders")
+        before = size_of(recording.folder)
+        for number in range(rounds + 1):
+            plain, of_plain = _unrecorded(orders, records)
+            recorded, of_recorded = _recorded(task, orders, records, number * records)
+            if number:  # the first warms up
+                shares.append(plain / recorded)
+                plain_us.append(plain / records * 1e6)
+                recorded_us.append(recorded / records * 1e6)
+                latencies.append(_p99_us(of_recorded) - _p99_us(of_plain))
+        used = size_of(recording.folder) - before - len(task.log.view) * 8 + task.log.pos * 8
+        faults = recording.faults
+    return {
+        "throughput_left": round(statistics.median(shares), 4),
+        "plain_us_a_record": round(min(plain_us), 2),
+        "recorded_us_a_record": round(min(recorded_us), 2),
+        "p99_latency_added_us": round(statistics.median(latencies), 2),
+        "bytes_a_record": round(used / (records * (rounds + 1)), 3),
+        "faults": faults,
+    }
+
+
+def _unrecorded(orders: list[bytes], records: int) -> tuple[float, list[float]]:
+    job, latencies = Job(), []
+    began = time.process_time()
+    for first in range(0, records, _BATCH):
+        of_batch = time.perf_counter()
+        for data in orders[: records - first]:
+            job.process(data, time.time())
+        latencies.append(time.perf_counter() - of_batch)
+    return time.process_time() - began, latencies
+
+
+def _recorded(task: Task, orders: list[bytes], records: int, begin: int) -> tuple[float, list[float]]:
+    job, latencies = Job(), []
+    began = time.process_time()
+    for first in range(0, records, _BATCH):
+        of_batch = time.perf_counter()
+        with task.epoch((begin + first) // _BATCH):
+            for data in task.records(orders[: records - first], begin + first, topic="orders"):
+                job.process(data, clonoscope.time())
+        latencies.append(time.perf_counter() - of_batch)
+    return time.process_time() - began, latencies
+
+
+def _p99_us(of_batches: list[float]) -> float:
+    """Of a batch, by its records: what a single one takes is less than a clock can tell."""
+    return statistics.quantiles(of_batches, n=100)[-1] / _BATCH * 1e6
+
+
+if __name__ == "__main__":
+    sys.exit(main())
