@@ -70,7 +70,8 @@ def run_task(task: Task, pipe: int, seed: int) -> None:
     offsets = [0] * chooser.choice((1, 1, 3))
     crowded = chooser.random() < 0.3
     for epoch in range(chooser.randrange(2, 6)):
-        with task.epoch(epoch):
+        with task.at_work():
+            task.begin_epoch(epoch)
             teller.tell("epoch", epoch)
             for _ in range(chooser.randrange(300)):
                 _take(task, chooser, offsets, teller)
@@ -80,6 +81,11 @@ def run_task(task: Task, pipe: int, seed: int) -> None:
                     _turn_disk(full=chooser.random() < 0.5)
                 if chooser.random() < 0.05:
                     task.output([epoch, 0, "out"])
+                    teller.tell("output", [epoch, 0, "out"])
+            task.log.flush_advance()
+            teller.tell("flush", None)
+            task.end_epoch()
+            teller.tell("end", epoch)
     _turn_disk(full=False)
 
 

@@ -464,4 +464,6 @@ class TaskLog:
         count = self.adv >> w.ADVANCE_SHIFT
         if count:
             self.adv = 0
-            self.put(w.ADVANCE << w.KIND_SHIFT | count)
+            # Where there is no room for it, the next segment's first entry says how many there were.
+            if not self._store(w.ADVANCE << w.KIND_SHIFT | count, self._generation):
+                self.no_room()

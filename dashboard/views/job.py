@@ -17,6 +17,7 @@ from dashboard.progress import state_of
 from dashboard.queries.answers import answers, latest_round
 from dashboard.queries.failures import Failure, job_failures
 from dashboard.queries.flows import channel_flows, edge_flows
+from dashboard.queries.gaps import count_gaps, job_gaps
 from dashboard.queries.graph import JobGraph, job_graph
 from dashboard.queries.lake import lake
 from dashboard.queries.recoveries import recoveries
@@ -71,6 +72,8 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         "facts": job.facts,
         "failures": failures,
         "rejects": rejects(lake(), job=job.id) if job.status == "ready-partial" else [],
+        "gaps": job_gaps(lake(), job=job.id),
+        "gaps_count": count_gaps(lake(), job=job.id),
         "recoveries": recoveries(lake(), job=job.id, failures=failures),
         "replays": list(job.replays.select_related("owner")[:8]),
         "log": joblog.read(job.id),

@@ -20,6 +20,7 @@ from dashboard.queries.determinants import (
     with_bytes,
 )
 from dashboard.queries.failures import job_failures
+from dashboard.queries.gaps import gaps_of_log, placed
 from dashboard.queries.graph import job_graph
 from dashboard.queries.kinds import DETERMINANTS
 from dashboard.queries.lake import lake
@@ -47,7 +48,10 @@ def logs_page(request: HttpRequest, job_id: str) -> HttpResponse:
         manifest = found.manifest if found else None
         of, origin_ms = (manifest.task(task), manifest.clock.origin_ms) if manifest else (None, None)
         rows = with_bytes(job.id, log, context["page"].rows)
-        context["rows"] = [(row, *described(row, of, origin_ms)) for row in rows]
+        page = context["page"]
+        gaps = gaps_of_log(lake(), job=job.id, log=log)
+        before, context["gaps_behind"] = placed(gaps, rows, first=page.before is None, last=page.after is None)
+        context["rows"] = [(row, *described(row, of, origin_ms), before.get(row.seq, ())) for row in rows]
     part = request.GET.get("part") == "rows"
     return render(request, "dashboard/partials/log_rows.html" if part else "dashboard/logs.html", context)
 

@@ -148,7 +148,8 @@ class _Work:
         self.summary.last_us = max(self.summary.last_us, sink.last_us)
 
     def _events(self, path: str) -> None:
-        reader = EventReader(self._writer("events").add_row, self._writer("metrics").add_row)
+        observed = self.task.manifest.protocol.observed
+        reader = EventReader(self._writer("events").add_row, self._writer("metrics").add_row, observed=observed)
         reader.read(self.pack.open(path), path)
         for table, rows in (("checkpoints", reader.checkpoints()), ("failures", reader.failures())):
             for row in rows:

@@ -26,6 +26,8 @@ class EventReader:
 
     emit: Callable[[Row], None]
     emit_metric: Callable[[Row], None]
+    # Of an engine that was only observed: nobody tells in which states it recovers, a new attempt is at work at once.
+    observed: bool = False
     rejects: list[Reject] = field(default_factory=list)
     times: Times = field(default_factory=Times)
     last_us: int = 0
@@ -100,6 +102,7 @@ class EventReader:
         task, attempt = event["task"], event["attempt"]
         if event["failure"] is not None:
             started = {"next_attempt": attempt, "started_us": event["t_us"], "checkpoint": event["checkpoint"]}
+            started |= {"running_us": event["t_us"]} if self.observed else {}
             self._first(event, started)
         if task is not None and attempt is not None:
             self.times.note(LogKey(task, attempt, MAIN, event["checkpoint"] or 0), event["t_us"])
