@@ -212,7 +212,7 @@ class _Walk:
         if last.progress > self.taken:
             self._advance(last.progress - self.taken)
         yield from self._end_run()
-        if last.dropped and not last.sealed:
+        if last.dropped:
             yield self._entry("gap", {"why": f"{last.dropped} entries were dropped at the end"})
 
     def _advance(self, records: int) -> None:

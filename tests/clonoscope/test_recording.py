@@ -321,3 +321,13 @@ def test_the_command_shows_and_names_what_is_missing(tmp_path: Path, capsys: pyt
     assert "Below it are recordings: orders" in capsys.readouterr().err
     assert main(["dump", str(tmp_path / "nothing")]) == 1
     assert "here is no recording" in capsys.readouterr().err
+
+
+def test_what_was_dropped_before_an_attempt_ended_is_a_gap_too(small: int, tmp_path: Path) -> None:
+    with recording(tmp_path) as made:
+        made.retention.max_bytes = 10_000
+        with made.task("p").epoch(0):
+            for _ in range(5_000):
+                clonoscope.time_ns()
+    ((epoch, why),) = gaps_of(made.folder)
+    assert epoch == 0 and "entries were dropped at the end" in why
