@@ -17,7 +17,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -85,16 +85,22 @@ def run_and_kill(folder: Path, seed: int) -> Told:
 
 
 def expected_of(lines: list[list[Any]]) -> list[list[Any]]:
-    """What a log should hold; what had to be dropped is a gap, and so are records beside it, which no word tells of."""
+    """What a log should hold; what had to be dropped is a gap."""
+    told = (
+        [kind, value] if recorded else GAP for kind, value, recorded in lines if kind not in UNORDERED or not recorded
+    )
+    return beside_gaps_left_out(told)
+
+
+def beside_gaps_left_out(entries: Iterable[list[Any]]) -> list[list[Any]]:
+    """Gaps side by side are one, and records beside it belong to it, as no word tells of them."""
     found: list[list[Any]] = []
-    for kind, value, recorded in lines:
-        if not recorded:
+    for one in entries:
+        if one == GAP:
             while found and found[-1][0] == "take":
                 found.pop()
-            if found[-1:] != [GAP]:
-                found.append(GAP)
-        elif not (kind == "take" and found[-1:] == [GAP]) and kind not in UNORDERED:
-            found.append([kind, value])
+        if found[-1:] != [GAP] or one[0] not in ("take", "gap"):
+            found.append(one)
     return found
 
 
@@ -111,11 +117,8 @@ def held_in(folder: Path, key: Key) -> list[list[Any]]:
         elif entry.kind == "call":
             found.append(_call(fields))
         elif entry.kind == "gap":
-            while found and found[-1][0] == "take":
-                found.pop()
-            if found[-1:] != [GAP]:
-                found.append(GAP)
-        elif entry.kind == "take" and found[-1:] != [GAP]:
+            found.append(GAP)
+        elif entry.kind == "take":
             records = range(fields["first"], fields["first"] + fields["records"])
             found += [["take", [fields["input"], offset]] for offset in records]
     if log is not None:
@@ -136,7 +139,7 @@ def faults_of(folder: Path, told: Told) -> Iterator[str]:
         wanted = expected_of(lines)
         # While something was dropped, what came with it may be there all the same: a value, but not its site.
         lost = [[kind, value] for kind, value, recorded in lines if not recorded and kind in UNIQUE]
-        held = [one for one in held_in(folder, key) if one not in lost]
+        held = beside_gaps_left_out(one for one in held_in(folder, key) if one not in lost)
         if held[-1:] == [GAP] and len(held) <= len(wanted):
             # It ended within a gap, which the records beside it are counted to on this side as well.
             while wanted and wanted[-1][0] == "take":
