@@ -216,7 +216,6 @@ class _Members:
         number, first, records = entry.fields["input"], entry.fields["first"], entry.fields["records"]
         place = self.log.inputs.get(number, {"topic": "", "partition": number})
         self._det(encode(Take(self.task.index(place), first, records)))
-        lines = []
         t_us = self.publisher.since_origin(entry.at_us)
         offset = self.base + entry.taken - records
         for at in range(first, first + records):
@@ -225,8 +224,7 @@ class _Members:
             line = {"offset": offset + at - first, "t_us": t_us} | (
                 {"ref": ref} if record is None else {"record": record}
             )
-            lines.append(json_bytes(line) + b"\n")
-        self._append(f"source/{self.epoch}.ndjson", b"".join(lines))
+            self._append(f"source/{self.epoch}.ndjson", json_bytes(line) + b"\n")
 
     def record(self, entry: Entry) -> None:
         """Kept until its run of records is over."""

@@ -181,6 +181,9 @@ class _Walk:
         for word in held.entries[1:]:
             for at in [at for at in torn if at < word.at]:
                 yield self._entry("gap", {"why": torn.pop(at).why})
+            if word.advance > w.ADVANCE_MOST and self.taken + word.advance > held.progress:
+                yield self._entry("gap", {"why": "a word tells of more records than were taken: it is damaged"})
+                return
             self._advance(word.advance)
             yield from self._word(word)
         for one in torn.values():
@@ -209,7 +212,8 @@ class _Walk:
             self.run = (meta["input"], meta["next"], 0)
 
     def _tail(self, last: Held) -> Iterator[Entry]:
-        if last.progress > self.taken:
+        # More than a word can tell of are never left unsaid.
+        if 0 < last.progress - self.taken <= w.ADVANCE_MOST + 1:
             self._advance(last.progress - self.taken)
         yield from self._end_run()
         if last.dropped:

@@ -447,6 +447,15 @@ class TaskLog:
         except IndexError:
             self.no_room()
 
+    def took_range(self, number: int, first: int, until: int) -> None:
+        """What an entry told of already."""
+        self.input, self.next_offset = number, until
+        self.taken += until - first
+        try:
+            self.view[w.H_PROGRESS] = self.taken
+        except IndexError:
+            self.no_room()
+
     def no_room(self) -> None:
         """A record was taken where there is no segment to say so in."""
         if not self.turn_over(1):

@@ -175,10 +175,9 @@ class Task:
         if number is None:
             number = self._declare(topic, partition)
         log.flush_advance()
-        log.taken += until - first
-        log.input, log.next_offset = number, until
         fields = {"input": number, "first": first, "until": until}
         self._put(w.INPUT, {**fields, "sha256": sha256} if sha256 else fields)
+        log.took_range(number, first, until)
 
     def _declare(self, topic: str, partition: int) -> int:
         number = len(self.log.inputs)
