@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from replay.causality.life import life_of
-from replay.debugger.agreeing.contradictions import check_attempt, first_contradiction
+from replay.debugger.agreeing.contradictions import OF_ALL, check_attempt, contradiction_anywhere
 from replay.debugger.agreeing.events import check_events
 from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.agreeing.lines import check_offsets
 from replay.debugger.agreeing.receipts import check_receipts
-from replay.debugger.agreeing.transactions import check_flushed, check_transactions
 from replay.debugger.executing.following import Following, Until
 from replay.debugger.executing.resend import write_resends
 from replay.debugger.executing.verify import culprit_upstream, verify_attempt
@@ -100,13 +99,14 @@ class RecoveryReplay:
         try:
             return self.walk.next_event()
         except DivergenceFound as found:
-            raise first_contradiction(self.source, self.story, self.source.graph.order) or found from None
+            raise contradiction_anywhere(self.source, self.story) or found from None
 
     # --- no replay ---
 
     def _never_replayed(self) -> Turns[tuple[Verdict, str]]:
         scene, state = self.scene, self.walk.manager.state.name
         self._check_touched()
+        self._verify_attempts()
         rolled_back = self.story.was_rolled_back_to(scene.task, scene.attempt + 1)
         after = (yield from self._after_rollback(scene.attempt + 1)) if rolled_back else ""
         if self.walk.given_up:
@@ -132,6 +132,7 @@ class RecoveryReplay:
         self._check_touched()
         attempt = self.scene.attempt
         after = yield from self._after_rollback(attempt)
+        self._verify_attempts()
         return "free", f"{self._rollback_words(attempt)}{after}."
 
     def _after_rollback(self, attempt: int) -> Turns[str]:
@@ -222,7 +223,7 @@ class RecoveryReplay:
         try:
             bringers = Bringers.of(self.walk.answers.holders_of(scene.task), logs, self.walk.started_us)
         except DivergenceFound as found:
-            raise first_contradiction(source, self.story, source.graph.order) or found from None
+            raise contradiction_anywhere(source, self.story) or found from None
         bringers.answers = self.walk.brought
         try:
             yield from self._follow(returned, bringers)
@@ -270,8 +271,10 @@ class RecoveryReplay:
         )
 
     def _blamed(self, found: DivergenceFound) -> DivergenceFound:
-        """What shows here may have begun above."""
-        return culprit_upstream(self.source, self.story, self.scene.task, found)
+        """What shows here may have begun elsewhere, or above."""
+        return contradiction_anywhere(self.source, self.story) or culprit_upstream(
+            self.source, self.story, self.scene.task, found
+        )
 
     def _take_what_precedes_running(self) -> Turns[None]:
         self._executes = False
@@ -352,20 +355,23 @@ class RecoveryReplay:
         is small, every other one: a recording that contradicts itself anywhere is not called identical."""
         source, task = self.source, self.scene.task
         touched = {task, *source.graph.upstream(task)}
-        self._agreed(check_transactions, source)
-        self._agreed(check_flushed, source)
+        for check in OF_ALL:
+            self._agreed(check, source)
         size = self._buffer_bytes(source.graph.order)
+        verified = []
         for one in source.graph.order:
             if not source.graph.task(one).inputs:
                 self._agreed(check_offsets, source, one)
             if size <= (VERIFIED_BYTES if one in touched else VERIFIED_ASIDE_BYTES):
-                for attempt in source.attempts(one):
-                    self._verify(one, attempt)
+                verified += [(one, attempt) for attempt in source.attempts(one)]
             else:
                 self._note(f"{one} as a whole, as the recording's buffers have {size:,} bytes")
+        for attempt_of in verified:  # before any is executed, which would only show what follows from it
+            self._agreed(check_attempt, source, self.story, *attempt_of)
+        for attempt_of in verified:
+            self._verify(*attempt_of)
 
     def _verify(self, task: TaskId, attempt: int) -> None:
-        self._agreed(check_attempt, self.source, self.story, task, attempt)
         found = self._verified(task, attempt)
         if isinstance(found, DivergenceFound):
             self.steps.findings.differs(found)

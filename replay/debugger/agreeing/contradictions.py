@@ -1,17 +1,28 @@
-"""Looks through the members of some tasks for the first that contradicts the others, nothing being executed."""
+"""Looks through a recording for the first thing that contradicts the others, nothing being executed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from replay.debugger.agreeing.evidence import check_output
-from replay.debugger.agreeing.lines import check_offsets
-from replay.debugger.agreeing.receipts import check_receipts
-from replay.debugger.outcome import DivergenceFound
+from replay.debugger.agreeing.history import check_history
+from replay.debugger.agreeing.lines import check_epochs, check_offsets
+from replay.debugger.agreeing.receipts import check_receipts, check_takes
+from replay.debugger.agreeing.settings import check_settings
+from replay.debugger.agreeing.snapshots import check_snapshots
+from replay.debugger.agreeing.transactions import check_flushed, check_transactions
+from replay.debugger.agreeing.writes import check_writes
+from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.story import Story
 from replay.errors import CorruptMember
 from replay.model import TaskId
+
+OF_ALL: tuple[Callable[[RecordingSource], None], ...] = (
+    check_settings, check_history, check_epochs, check_writes, check_snapshots, check_transactions,
+    check_flushed,
+)  # fmt: skip
+"""What manifest, events, lines and snapshots say of one another. Each raises `DivergenceFound`."""
 
 
 def check_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> None:
@@ -19,6 +30,7 @@ def check_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: 
     shape = source.graph.task(task)
     for i in range(len(shape.inputs)):
         check_receipts(source, story, task, attempt, i)
+    check_takes(source, task, attempt)
     for k in range(len(shape.outputs)):
         check_output(source, story, task, attempt, k)
 
@@ -37,3 +49,15 @@ def first_contradiction(source: RecordingSource, story: Story, tasks: Iterable[T
         except CorruptMember:
             continue
     return None
+
+
+def contradiction_anywhere(source: RecordingSource, story: Story) -> DivergenceFound | None:
+    """The first one between any parts of the recording."""
+    for check in OF_ALL:
+        try:
+            check(source)
+        except DivergenceFound as found:
+            return found
+        except (Missing, CorruptMember):
+            continue
+    return first_contradiction(source, story, source.graph.order)

@@ -14,7 +14,7 @@ from replay.debugger.agreeing.sendings import Sent, read_sent
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.logs import Built, built_buffers
-from replay.debugger.recorded.members import Placed, placed_buffers
+from replay.debugger.recorded.members import Placed, barrier_of, placed_buffers
 from replay.debugger.recorded.scene import own_logs, snapshot_of
 from replay.debugger.recorded.story import Story
 from replay.debugger.recorded.track import Track
@@ -72,8 +72,11 @@ class _OutputCheck:
         if named and before is not None:
             self._differs(
                 before,
-                f"is the last one on {self.channel.id}, but the log of {self.thread} goes on with a buffer of "
-                f"{named[0].buffer_bytes} bytes in epoch {named[0].epoch} at offset {named[0].offset}",
+                f"is the last one on {self.channel.id}, where {before.path} ends, but the log of {self.thread} goes on "
+                f"with a buffer of {named[0].buffer_bytes} bytes in epoch {named[0].epoch} at offset {named[0].offset}",
+                other_offset=self.source.members.size(before.path),
+                log_member=member_name(self.task, self.attempt, self.thread, named[0].epoch),
+                log_offset=named[0].offset,
             )
         self._check_nothing_unknown_sent(seqs)
 
@@ -122,9 +125,9 @@ class _OutputCheck:
                 f"stands at {_main_place(doubtful.frame)} of the main log, but buffers {before.frame.seq} and "
                 f"{frame.seq} were cut one after the other",
             )
-        if frame.epoch != before.frame.epoch and _barrier(before.frame) != frame.epoch:
+        if frame.epoch != before.frame.epoch and barrier_of(before.frame) != frame.epoch:
             self._differs(placed, f"is of epoch {frame.epoch}, but no barrier {frame.epoch} stands before it")
-        if frame.epoch == before.frame.epoch and _barrier(before.frame) is not None:
+        if frame.epoch == before.frame.epoch and barrier_of(before.frame) is not None:
             self._differs(placed, "follows a barrier, which is the last buffer of its epoch")
 
     def _is_confirmed(self, frame: BufferFrame) -> bool:
@@ -137,7 +140,7 @@ class _OutputCheck:
             self._differs(placed, f"has the flags {frame.flags:#04x}; only bits 0 and 1 have a meaning")
         if frame.is_event and _event(frame) is None:
             self._differs(placed, "is marked as an event, but its payload is not a barrier, a watermark or the end")
-        if frame.is_event and frame.epoch == _barrier(frame):
+        if frame.is_event and frame.epoch == barrier_of(frame):
             self._differs(placed, f"is barrier {frame.epoch} and can't be of epoch {frame.epoch} itself")
         if self.held_back is not None and frame.held_back != (n < self.held_back):
             which = "was" if frame.held_back else "was not"
@@ -184,38 +187,41 @@ class _OutputCheck:
         frame = placed.frame
         for n, sent in enumerate(self.sent.get(frame.seq, ())):
             if sent.sending != n:
-                why = f"has a sending numbered {sent.sending} where {n} follows ({sent.path} at offset {sent.offset})"
+                why = f"has a sending numbered {sent.sending} where {n} follows ({_at(sent)})"
                 self._differs(placed, why, sent.path, other_offset=sent.offset)
             if sent.epoch != frame.epoch:
-                why = f"has a sending that is filed under epoch {sent.epoch} ({sent.path} at offset {sent.offset})"
+                why = f"has a sending that is filed under epoch {sent.epoch} ({_at(sent)})"
                 self._differs(placed, why, sent.path, other_offset=sent.offset)
             if sent.t_us < frame.t_us:
-                self._differs(placed, f"was cut at {frame.t_us} us, after it was sent at {sent.t_us} us")
+                why = f"was cut at {frame.t_us} us, after it was sent at {sent.t_us} us ({_at(sent)})"
+                self._differs(placed, why, sent.path, other_offset=sent.offset)
             if not sent.flags & FROM_IN_FLIGHT:
                 self._check_live(placed, sent, n)
             if sent.carries and sent.own_upto < self.own_end and not self._is_void(frame.epoch, sent.t_us):
                 why = (
                     f"was sent without its own determinant: up to then its receiver had been sent {sent.own_upto} "
                     f"bytes of the log of {self.thread}, epoch {frame.epoch}, and that determinant ends at "
-                    f"{self.own_end} ({sent.path} at offset {sent.offset})"
+                    f"{self.own_end} ({_at(sent)})"
                 )
                 self._differs(placed, why, sent.path, other_offset=sent.offset, thread=self.thread)
 
     def _check_live(self, placed: Placed, sent: Sent, n: int) -> None:
         frame = placed.frame
         if n or frame.held_back:
-            self._differs(placed, "was held back or sent before, and yet not sent from the in-flight log", sent.path)
+            why = f"was held back or sent before, and yet not sent from the in-flight log ({_at(sent)})"
+            self._differs(placed, why, sent.path, other_offset=sent.offset)
         if not self.exact:
             return
         if sent.t_us != frame.t_us and not self.source.manifest.protocol.waits:
-            self._differs(placed, f"was cut at {frame.t_us} us, but its first sending says {sent.t_us} us")
+            why = f"was cut at {frame.t_us} us, but its first sending says {sent.t_us} us ({_at(sent)})"
+            self._differs(placed, why, sent.path, other_offset=sent.offset)
         if self._is_void(frame.main_epoch, sent.t_us):
             return
         if self.logged and sent.carries and sent.main_upto(frame.main_epoch) != frame.main_offset:
             self._differs(
                 placed,
                 f"was cut at offset {frame.main_offset} of the main log of epoch {frame.main_epoch}, but the delta "
-                f"on it went up to offset {sent.main_upto(frame.main_epoch)} ({sent.path} at offset {sent.offset})",
+                f"on it went up to offset {sent.main_upto(frame.main_epoch)} ({_at(sent)})",
                 sent.path,
                 other_offset=sent.offset,
             )
@@ -231,9 +237,10 @@ class _OutputCheck:
         for seq, sendings in self.sent.items():
             if seqs and seq not in seqs:
                 raise DivergenceFound(
-                    f"{sendings[0].path}: buffer {seq} of {self.channel.id} was sent, but attempt {self.attempt} of "
+                    f"{_at(sendings[0])}: buffer {seq} of {self.channel.id} was sent, but attempt {self.attempt} of "
                     f"{self.task} never cut a buffer of that number.",
                     member=sendings[0].path,
+                    offset=sendings[0].offset,
                     channel=self.channel.id,
                     buffer=seq,
                 )
@@ -276,6 +283,10 @@ def _boundaries(data: bytes, path: str) -> array[int]:
     return array("q", (offset + length for offset, length, _ in decode_all(data, path)))
 
 
+def _at(sent: Sent) -> str:
+    return f"{sent.path} at offset {sent.offset}"
+
+
 def _main_place(frame: BufferFrame) -> tuple[int, int]:
     return frame.main_epoch, frame.main_offset
 
@@ -287,8 +298,3 @@ def _event(frame: BufferFrame) -> Mapping[str, Any] | None:
         return None
     known = isinstance(event, dict) and len(event) == 1 and next(iter(event)) in ("barrier", "watermark", "end")
     return event if known else None
-
-
-def _barrier(frame: BufferFrame) -> int | None:
-    event = _event(frame) if frame.is_event else None
-    return event.get("barrier") if event else None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from replay.bundle.members import member_name
 from replay.debugger.agreeing.lacking_outside import left_outside_gone, writes_gone, written_gone
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
-from replay.debugger.recorded.members import placed_buffers, placed_receipts, placed_sendings
+from replay.debugger.recorded.members import barrier_of, placed_buffers, placed_receipts, placed_sendings
+from replay.debugger.recorded.story import extents_of
 from replay.errors import CorruptMember, ReplayError
 from replay.log.codec import decode_all
 from replay.log.deltas import decode_extents
@@ -36,11 +37,12 @@ class Lack:
 def first_lack(source: RecordingSource) -> Lack | None:
     """The first one from the sources down, if anything is gone."""
     logs = any(name.endswith(".det") for name in source.members.names("tasks/"))
-    begins = _beginnings(source)
+    begins, answered = _beginnings(source), _answered(source)
     for task in source.graph.order:
         for attempt in source.attempts(task):
+            one = task, attempt
             try:
-                lack = next(_Attempt(source, task, attempt, logs, begins.get((task, attempt))).lacks(), None)
+                lack = next(_Attempt(source, task, attempt, logs, begins.get(one), answered).lacks(), None)
             except (DivergenceFound, CorruptMember):
                 continue  # damaged, and not gone
             if lack is not None:
@@ -63,18 +65,33 @@ def _beginnings(source: RecordingSource) -> dict[tuple[str, int], int]:
     return found
 
 
+def _answered(source: RecordingSource) -> set[tuple[str, int, str]]:
+    """(task, attempt, channel) where bytes of a log were returned to the sender on that channel: it had sent them."""
+    found: set[tuple[str, int, str]] = set()
+    try:
+        for event in source.events():
+            if event.get("type") == "determinants-returned" and any(upto for *_, upto in extents_of(event)):
+                found.add((str(event.get("at")), event.get("attempt", -1), str(event.get("channel"))))
+    except ReplayError:
+        return found  # up to where they can be read
+    return found
+
+
 @dataclass(slots=True)
 class _Attempt:
     """One attempt's folder. `logs`: the recording has determinants at all. `begins`: the epoch of the checkpoint that
-    it restored; None where it is not known, or where a task need not be given what came since."""
+    it restored; None where it is not known, or where a task need not be given what came since. `answered`: who returned
+    bytes of a log, and on which channels."""
 
     source: RecordingSource
     task: TaskId
     attempt: int
     logs: bool
     begins: int | None = None
+    answered: Collection[tuple[str, int, str]] = ()
     record_epochs: set[int] = field(default_factory=set)
     barriers: set[int] = field(default_factory=set)
+    cut_anything: bool = False
 
     def lacks(self) -> Iterator[Lack]:
         for k in range(len(self.source.graph.task(self.task).outputs)):
@@ -115,6 +132,7 @@ class _Attempt:
     def _note_records(self, k: int) -> None:
         """In which epochs records were written. A barrier that a flipped bit made one of them doesn't count."""
         for placed in placed_buffers(self.source, self.task, self.attempt, k):
+            self.cut_anything = True
             if not placed.frame.is_event and not placed.frame.payload.startswith(b'{"'):
                 self.record_epochs.add(placed.frame.epoch)
             elif placed.frame.is_event and placed.frame.payload.startswith(b'{"barrier"'):
@@ -186,7 +204,58 @@ class _Attempt:
             last = self._last_epoch_with_takes(i)
             if last is not None and not any(epoch >= last for epoch in there):
                 yield self._lack(f"received-{i}", last, f"it took buffers of {channel} in that epoch")
+            if self._must_have_received_more(i, bool(there)):
+                for epoch in sorted(self._sent_to_it(i) - set(there)):
+                    yield self._lack(f"received-{i}", epoch, f"buffers of {channel} were sent to it in that epoch")
             yield from self._of_sender(i)
+
+    def _must_have_received_more(self, i: int, anything: bool) -> bool:
+        """Whether its log took buffers that no receipt is of, or what it did came from buffers, and none are there."""
+        inputs = self.source.graph.task(self.task).inputs
+        by_itself = self.cut_anything and len(inputs) == 1
+        if not anything and (by_itself or (self.task, self.attempt, inputs[i]) in self.answered):
+            return True
+        barriers = self._barriers_sent(i)
+        taken = {
+            (one.sender_attempt, one.seq)
+            for *_, one in placed_receipts(self.source, self.task, self.attempt, i)
+            if one.taken
+        }
+        brought = {barriers[one] for one in taken if one in barriers}
+        passed = set(tuple(self.source.epochs(self.task, self.attempt, MAIN))[1:])
+        # Of barriers no log tells; every input brings each that the task passed.
+        return self._orders_of(i) > len(taken - barriers.keys()) or not passed <= brought
+
+    def _barriers_sent(self, i: int) -> dict[tuple[int, int], int]:
+        """By the attempt that sent them and their numbers: the epochs that they begin."""
+        graph, found = self.source.graph, {}
+        channel = graph.channel(graph.task(self.task).inputs[i])
+        for sender in self.source.attempts(channel.source):
+            for placed in placed_buffers(self.source, channel.source, sender, channel.k):
+                if (begins := barrier_of(placed.frame)) is not None:
+                    found[sender, placed.frame.seq] = begins
+        return found
+
+    def _orders_of(self, i: int) -> int:
+        """How often its log says that it took a buffer of this input; with one input nothing says so."""
+        if len(self.source.graph.task(self.task).inputs) == 1:
+            return 0
+        logs = (
+            self.source.log_bytes(self.task, self.attempt, MAIN, epoch)
+            for epoch in self.source.epochs(self.task, self.attempt, MAIN)
+        )
+        return sum(isinstance(one, Order) and one.channel == i for data in logs for _, _, one in decode_all(data))
+
+    def _sent_to_it(self, i: int) -> set[int]:
+        """The epochs of buffers that were sent to this attempt; some of them may have been lost on the wire."""
+        graph = self.source.graph
+        channel = graph.channel(graph.task(self.task).inputs[i])
+        return {
+            epoch
+            for sender in self.source.attempts(channel.source)
+            for _, _, epoch, frame in placed_sendings(self.source, channel.source, sender, channel.k)
+            if frame.receiver_attempt == self.attempt
+        }
 
     def _of_gaps(self, i: int) -> Iterator[Lack]:
         """Buffers are taken by their numbers: those of an epoch between are missed."""

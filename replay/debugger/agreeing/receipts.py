@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from collections.abc import Mapping
+from itertools import accumulate, pairwise
 from typing import Any, NoReturn
 
 from replay.bundle.frames import ReceiptFrame
@@ -11,6 +12,7 @@ from replay.causality.life import life_of
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.members import placed_receipts, placed_sendings
+from replay.debugger.recorded.scene import snapshot_of
 from replay.debugger.recorded.story import Story
 from replay.errors import CorruptDeterminant
 from replay.log.codec import decode_all
@@ -19,10 +21,44 @@ from replay.model import MAIN, Channel, TaskId
 _Sending = tuple[int, int, int]
 """(sender's attempt, seq, sending)."""
 
+_Sent = tuple[int, int, int, str]
+"""(when, to which attempt, of which epoch, where it stands)."""
+
 
 def check_receipts(source: RecordingSource, story: Story, task: TaskId, attempt: int, i: int) -> None:
     """Raises `DivergenceFound` at the first receipt that contradicts its sending, or the one before it."""
     _Receipts(source, story, task, attempt, i).run()
+
+
+def check_takes(source: RecordingSource, task: TaskId, attempt: int) -> None:
+    """What stands further on in the main log was taken later, whatever input it came by."""
+    if source.manifest.clock.kind != "virtual":
+        return
+    taken = [
+        (path, offset, source.graph.task(task).inputs[i], receipt)
+        for i in range(len(source.graph.task(task).inputs))
+        for path, offset, receipt in placed_receipts(source, task, attempt, i)
+        if receipt.taken
+    ]
+    taken.sort(key=lambda one: (one[3].epoch, one[3].offset, one[3].record_count, one[3].taken_us))
+    for before, one in pairwise(taken):
+        if one[3].taken_us < before[3].taken_us:
+            _taken_too_soon(before, one)
+
+
+def _taken_too_soon(before: tuple[str, int, str, ReceiptFrame], after: tuple[str, int, str, ReceiptFrame]) -> NoReturn:
+    path, offset, channel, receipt = after
+    raise DivergenceFound(
+        f"{path} at offset {offset}: the receipt of buffer {receipt.seq} of {channel} says that it was taken at "
+        f"{receipt.taken_us} us, but what stands before it in the main log at {before[3].taken_us} us "
+        f"({before[0]} at offset {before[1]}): one of the two is wrong.",
+        member=path,
+        offset=offset,
+        other_member=before[0],
+        other_offset=before[1],
+        channel=channel,
+        buffer=receipt.seq,
+    )
 
 
 class _Receipts:
@@ -32,12 +68,15 @@ class _Receipts:
         self.attempt = attempt
         self.i = i
         self.channel: Channel = source.graph.channel(source.graph.task(task).inputs[i])
-        self.sent: dict[int, dict[_Sending, tuple[int, int, int]]] = {}
+        self.sent: dict[int, dict[_Sending, _Sent]] = {}
         self.senders = {n for one, n in story.starts if one == self.channel.source}
         self.senders |= set(source.attempts(self.channel.source))
         self.life = life_of(story.lives, task, attempt)
         self.ends = _ends(source, task, attempt)
         self.exact = source.manifest.clock.kind == "virtual"
+        goes_back = source.manifest.protocol.name != "none"  # else it begins with whatever comes next
+        known = self.exact and goes_back and (task, attempt) in story.starts
+        self.checkpoint = story.checkpoint_of(task, attempt) if known else None
         self.named: dict[_Sending, int] = {}
 
     def run(self) -> None:
@@ -49,6 +88,8 @@ class _Receipts:
             self._check_place(path, offset, receipt)
             if path == member and before is not None:
                 self._check_order(path, offset, receipt, before)
+            if receipt.taken and not last:
+                self._check_first(path, offset, receipt)
             if receipt.taken:
                 self._check_next(path, offset, receipt, last.get(receipt.sender_attempt))
                 last[receipt.sender_attempt] = path, receipt
@@ -74,6 +115,23 @@ class _Receipts:
                 receipt,
                 f"was taken at (epoch, offset) {(receipt.epoch, receipt.offset)} of the main log, behind buffer "
                 f"{before.seq}, which was taken at {(before.epoch, before.offset)}",
+            )
+
+    def _check_first(self, path: str, offset: int, receipt: ReceiptFrame) -> None:
+        """An attempt begins with the buffer that the snapshot it restored calls the next."""
+        epoch, checkpoint = int(path.rpartition("/")[2].removesuffix(".rcv")), self.checkpoint
+        if checkpoint is None or epoch != checkpoint:
+            return  # what the recording lacks says nothing
+        state = snapshot_of(self.source, self.task, checkpoint, self.attempt) if checkpoint else None
+        listed = (state or {}).get("inputs")
+        first = listed.get(self.channel.id) if isinstance(listed, Mapping) else None if checkpoint else 0
+        if isinstance(first, int) and receipt.seq > first:
+            self._differs(
+                path,
+                offset,
+                receipt,
+                f"is that of the first buffer that attempt {self.attempt} took, where {first} was next by checkpoint "
+                f"{checkpoint}: receipts are missing before it",
             )
 
     def _check_next(self, path: str, offset: int, receipt: ReceiptFrame, last: tuple[str, ReceiptFrame] | None) -> None:
@@ -124,15 +182,19 @@ class _Receipts:
             return  # the recording has no sendings of that attempt: what it lacks says nothing
         if key not in sendings:
             self._never_sent(path, offset, receipt)
-        t_us, to, epoch = sendings[key]
+        t_us, to, epoch, place = sendings[key]
         if to != self.attempt:
-            self._differs(path, offset, receipt, f"is of a sending that was meant for attempt {to} of {self.task}")
+            why = f"is of a sending that was meant for attempt {to} of {self.task} ({place})"
+            self._differs(path, offset, receipt, why)
         if self.exact and receipt.received_us < t_us:
             self._differs(
-                path, offset, receipt, f"was received at {receipt.received_us} us, before it was sent at {t_us} us"
+                path,
+                offset,
+                receipt,
+                f"was received at {receipt.received_us} us, before it was sent at {t_us} us ({place})",
             )
         if not path.endswith(f"/{epoch}.rcv"):
-            self._differs(path, offset, receipt, f"is filed here, but its buffer is of epoch {epoch}")
+            self._differs(path, offset, receipt, f"is filed here, but its buffer is of epoch {epoch} ({place})")
 
     def _check_life(self, path: str, offset: int, receipt: ReceiptFrame) -> None:
         life = self.life
@@ -184,11 +246,12 @@ class _Receipts:
             other_offset=next(later, self.source.members.size(member) if member in self.source.members else 0),
         )
 
-    def _sendings(self, attempt: int) -> dict[_Sending, tuple[int, int, int]]:
+    def _sendings(self, attempt: int) -> dict[_Sending, _Sent]:
         if attempt not in self.sent:
             found = placed_sendings(self.source, self.channel.source, attempt, self.channel.k)
             self.sent[attempt] = {
-                (attempt, one.seq, one.sending): (one.t_us, one.receiver_attempt, epoch) for _, _, epoch, one in found
+                (attempt, one.seq, one.sending): (one.t_us, one.receiver_attempt, epoch, f"{path} at offset {offset}")
+                for path, offset, epoch, one in found
             }
         return self.sent[attempt]
 

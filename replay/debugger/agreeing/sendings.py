@@ -16,7 +16,7 @@ from replay.debugger.recorded.members import damaged, placed_sendings
 from replay.debugger.recorded.story import Story
 from replay.errors import CorruptMember
 from replay.log.deltas import DeltaExtent, decode_extents
-from replay.model import MAIN, Channel, LogId, TaskId, thread_of_output
+from replay.model import MAIN, Channel, LogId, TaskId, output_of_thread, thread_of_output
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,7 @@ class _Sendings:
         self.attempts: dict[TaskId, tuple[int, ...]] = {}
         self.requests_us = self._requests_us(story) if story.records_states else None
         self.replaying = False
+        self.reaches: dict[LogId, bool] = {}
 
     def _requests_us(self, story: Story) -> deque[int]:
         """When the receiver asked for a replay: only then are buffers sent from the in-flight log."""
@@ -95,6 +96,7 @@ class _Sendings:
             )
         self._check_asked_for(path, offset, frame)
         for extent in self._extents(path, offset, frame):
+            self._check_reaches(path, offset, frame, extent)
             self._check_extent(path, offset, frame, extent)
             self.known[extent.log, extent.epoch] = extent.offset + extent.length
             if extent.log == LogId(self.task, thread_of_output(self.k)):
@@ -113,7 +115,12 @@ class _Sendings:
         if not frame.from_in_flight:
             self.replaying = False
         elif not self.replaying:
-            self._differs(path, offset, frame, "is marked as sent from the in-flight log, which nobody asked for")
+            self._differs(
+                path,
+                offset,
+                frame,
+                "is marked as sent from the in-flight log, which no replay-request-received event asked for",
+            )
 
     def _extents(self, path: str, offset: int, frame: SendingFrame) -> Iterable[DeltaExtent]:
         if not frame.delta:
@@ -122,6 +129,24 @@ class _Sendings:
             return decode_extents(frame.delta, self.source.ids, self.layout, path=path, at=offset + SENDING_HEAD_BYTES)
         except CorruptMember as fault:
             raise damaged(fault, path, frame.seq) from None
+
+    def _check_reaches(self, path: str, offset: int, frame: SendingFrame, extent: DeltaExtent) -> None:
+        """Its own logs but those of other outputs, and of tasks above it those of outputs that lead here."""
+        log = extent.log
+        if log not in self.reaches:
+            self.reaches[log] = self._reaches(log)
+        if not self.reaches[log]:
+            self._differs(path, offset, frame, f"carries {log}, epoch {extent.epoch}, which never goes this way")
+
+    def _reaches(self, log: LogId) -> bool:
+        graph, above = self.source.graph, self.source.graph.all_upstream(self.task)
+        k = output_of_thread(log.thread)
+        if log.task == self.task:
+            return k in (None, self.k)
+        if log.task not in above or k is None:
+            return log.task in above
+        target = graph.channel(graph.task(log.task).outputs[k].channel).target
+        return target == self.task or target in above
 
     def _check_extent(self, path: str, offset: int, frame: SendingFrame, extent: DeltaExtent) -> None:
         known = self.known.get((extent.log, extent.epoch), 0)

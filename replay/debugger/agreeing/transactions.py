@@ -38,9 +38,13 @@ def check_flushed(source: RecordingSource) -> None:
                 _check_line(source, task, attempt, line, logged)
 
 
-def _write_ahead(source: RecordingSource, task: str) -> dict[object, list[list[Any]]]:
+_Listed = tuple[str, list[Any]]
+"""(snapshot, the writes that it lists of an epoch)."""
+
+
+def _write_ahead(source: RecordingSource, task: str) -> dict[object, list[_Listed]]:
     """By epoch, what snapshots list of it: of attempts that chose otherwise, one list each."""
-    found: dict[object, list[list[Any]]] = {}
+    found: dict[object, list[_Listed]] = {}
     for attempt in source.attempts(task):
         for checkpoint in source.epochs(task, attempt, "state"):
             listed = (source.state(task, attempt, checkpoint) or {}).get("transactions")
@@ -50,27 +54,30 @@ def _write_ahead(source: RecordingSource, task: str) -> dict[object, list[list[A
                     and isinstance(one.get("writes"), list)
                     and isinstance(one.get("epoch"), int)
                 ):
-                    found.setdefault(one.get("epoch"), []).append(one["writes"])
+                    member = member_name(task, attempt, "state", checkpoint)
+                    found.setdefault(one.get("epoch"), []).append((member, one["writes"]))
     return found
 
 
 def _check_line(
-    source: RecordingSource, task: str, attempt: int, line: Mapping[str, Any], logged: Mapping[object, list[list[Any]]]
+    source: RecordingSource, task: str, attempt: int, line: Mapping[str, Any], logged: Mapping[object, list[_Listed]]
 ) -> None:
     *of, epoch, position = ["", *str(line.get("id", "")).split("/")][-3:]
     if of != [task] or not (epoch.isdecimal() and position.isdecimal()):
         return
-    made = [writes[int(position)] for writes in logged.get(int(epoch), []) if len(writes) > int(position)]
-    held = line.get("record")
-    if not made or not isinstance(held, list) or any(isinstance(one, list) and one[:3] == held[:3] for one in made):
+    made = [(one, writes[int(position)]) for one, writes in logged.get(int(epoch), []) if len(writes) > int(position)]
+    record, lineage = line.get("record"), line.get("source")
+    held = [*record[:3], lineage or []] if isinstance(record, list) else None
+    if not made or held is None or any(isinstance(one, list) and [*one, []][:4] == held for _, one in made):
         return
     place = place_of_line(source, task, attempt, "sink", "n", line.get("n"))
     raise DivergenceFound(
         f"{place[0] if place else task} at offset {place[1] if place else 0}: write {line['id']} is not the one that "
-        f"the write-ahead log of {task} holds under that name, as its snapshots list it.",
+        f"the write-ahead log of {task} holds under that name, as {made[0][0]} lists it.",
         member=place[0] if place else None,
         offset=place[1] if place else None,
-        asked=json_bytes(made[0]).decode()[:400],
+        other_member=made[0][0],
+        asked=json_bytes(made[0][1]).decode()[:400],
         logged=json_bytes(held).decode()[:400],
     )
 

@@ -376,6 +376,8 @@ class Execution:
             partings.check_log_is_there(self, found)
             raise partings.of_log(self, found) from None
         except CorruptMember as fault:
+            if fault.path in self.source.members:
+                raise  # of a line or a snapshot that was compared with
             raise partings.of_bad_buffer(self, fault) from None
         except ReplayError:
             raise

@@ -50,18 +50,25 @@ class SinkWrites:
         if line is None or not isinstance(line.get("record"), list):
             return False
         if json_bytes(line["record"][:3]) != json_bytes(made):
-            place = place_of_line(self.source, self.task, attempt, "sink", "n", line.get("n"))
-            where = f" ({place[0]} at offset {place[1]})" if place else ""
-            raise DivergenceFound(
-                f"Write {line.get('n')} of {self.task}, attempt {attempt}{where}, as the outside world accepted it, "
-                f"differs from what the replay gives it.",
-                member=place[0] if place else f"tasks/{self.task}/{attempt}/sink/",
-                offset=place[1] if place else None,
-                asked=json_bytes(made).decode()[:400],
-                logged=json_bytes(line["record"]).decode()[:400],
-            )
+            raise self._differs(attempt, line, "differs from what the replay gives it", made, line["record"])
+        if "source" in line and record.lineage is not None:
+            came_from = [list(pair) for pair in record.lineage]
+            if line["source"] != came_from:
+                why = "names other source records than those that the replay makes it of"
+                raise self._differs(attempt, line, why, came_from, line["source"])
         self.held_back += attempt != self.attempt
         return attempt != self.attempt
+
+    def _differs(self, attempt: int, line: Mapping[str, Any], why: str, made: object, held: object) -> DivergenceFound:
+        place = place_of_line(self.source, self.task, attempt, "sink", "n", line.get("n"))
+        where = f" ({place[0]} at offset {place[1]})" if place else ""
+        return DivergenceFound(
+            f"Write {line.get('n')} of {self.task}, attempt {attempt}{where}, as the outside world accepted it, {why}.",
+            member=place[0] if place else f"tasks/{self.task}/{attempt}/sink/",
+            offset=place[1] if place else None,
+            asked=json_bytes(made).decode()[:400],
+            logged=json_bytes(held).decode()[:400],
+        )
 
     def sealed(self, epoch: int) -> list[dict[str, Any]]:
         """The sink's part of a snapshot, but for the numbers that the world gave its transactions."""

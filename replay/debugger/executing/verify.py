@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from replay.bundle.members import member_name
 from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.executing.bystander import Bystander
 from replay.debugger.executing.comparison import Comparison
@@ -70,7 +71,13 @@ def plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt
 
 def check_plan(source: RecordingSource, plan: Plan) -> None:
     """Every determinant of its logs can be read."""
-    check_decodable(plan.logs, plan.where, source.graph.task(plan.task).counted_inputs)
+    try:
+        check_decodable(plan.logs, plan.where, source.graph.task(plan.task).counted_inputs)
+    except DivergenceFound as found:
+        thread, epoch = found.detail.get("thread"), found.detail.get("epoch")
+        if plan.recovered is None and isinstance(thread, str) and isinstance(epoch, int):
+            found.detail.setdefault("member", member_name(plan.task, plan.take_from[0], thread, epoch))
+        raise
 
 
 def unchecked_plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> Plan:

@@ -10,6 +10,7 @@ from replay.bundle.members import member_name
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
 from replay.errors import CorruptMember
+from replay.model import read_json
 
 
 class Placed(NamedTuple):
@@ -82,3 +83,15 @@ def damaged(fault: CorruptMember, path: str, after_seq: int | None) -> Divergenc
         buffer=after_seq,
         why=fault.why,
     )
+
+
+def barrier_of(frame: BufferFrame) -> int | None:
+    """The epoch that a buffer begins, if it is a barrier."""
+    if not frame.is_event:
+        return None
+    try:
+        event = read_json(frame.payload)
+    except ValueError:
+        return None
+    begins = event.get("barrier") if isinstance(event, dict) else None
+    return begins if isinstance(begins, int) else None

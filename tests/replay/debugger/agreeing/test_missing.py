@@ -117,8 +117,23 @@ def test_whatever_is_gone_of_any_jobs_recording_contradicts_nothing(seed: int) -
         (276, 2, "tasks/count.1/0/sent-1/", "unknown"),
         (269, 2, "tasks/source.1/0/sent-1/", "free"),
         (299, 0, "tasks/sink.0/0/received-2/6.rcv", "unknown"),
+        (50053, 1, "tasks/select.0/0/received-0/1.rcv", "unknown"),
+        (50053, 1, "tasks/select.1/1/received-1/2.rcv", "unknown"),
+        (50065, 1, "tasks/map-2.0/1/received-1/1.rcv", "unknown"),
+        (50128, 1, "tasks/count.0/0/received-0/", "unknown"),
+        (50180, 1, "tasks/auctions.0/0/received-0/0.rcv", "unknown"),
     ],
-    ids=["writes of a sink that left determinants outside", "buffers", "a source's buffers", "receipts after a gap"],
+    ids=[
+        "writes of a sink that left determinants outside",
+        "buffers",
+        "a source's buffers",
+        "receipts after a gap",
+        "receipts of the last epoch, which the log goes on with",
+        "the receipt of a barrier that was passed",
+        "receipts of one of several senders",
+        "all receipts of the only input",
+        "the receipts of deltas that were returned",
+    ],
 )
 def test_what_is_gone_of_recoveries_that_replay_together_is_told(
     seed: int, failure: int, gone: str, verdict: str

@@ -393,13 +393,15 @@ def judged(plant: Plant, outcome: Outcome | None, sentence: str) -> str:
     if not named and plant.member not in map(str, detail.values()):
         task = plant.member.split("/")[1]
         return "roughly" if task in sentence else "elsewhere"
+    if "state/" in plant.member:
+        return "precisely"  # one object: it has no places
     offsets = [
         one
         for one in (detail.get("offset"), detail.get("log_offset"), detail.get("other_offset"))
         if isinstance(one, int)
     ]
     if plant.end - plant.start > 1 << 30 or not offsets:
-        return "precisely" if plant.end - plant.start > 1 << 30 or "state/" in plant.member else "roughly"
+        return "precisely" if plant.end - plant.start > 1 << 30 else "roughly"
     near = plant.end - plant.start  # what is taken out shows where the next one stands
     return "precisely" if any(plant.start - near <= one <= plant.end + near for one in offsets) else "roughly"
 
