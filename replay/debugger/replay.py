@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from replay.bundle.reader import Bundle
+from replay.bundle.whole_records import WholeRecords
 from replay.debugger.agreeing.lacking import first_lack
 from replay.debugger.attempt_replay import replay_attempt
 from replay.debugger.diverging.findings import Findings, OnDivergence
@@ -53,9 +55,10 @@ def replay(
     `until` says how far a recovery's replay goes on beyond what was returned, along the new attempt's own choices.
     At a divergence it stops, or goes on with `on_divergence`: what the recording holds is taken for true.
     `operators` makes the operator of a vertex. What the recording contradicts is the verdict `diverged`; what it lacks
-    is `unknown`, with what is missing.
+    is `unknown`, with what is missing; and so is whatever contradicts itself in a recording that isn't complete.
     Raises `ReplayError` where what was asked for isn't in the recording, and `Cancelled`.
     """
+    source = source if source.manifest.complete else Bundle(WholeRecords(source.members))
     story = Story.read(source.events())
     scenes = scenes_of(source, story, task=task, failure=failure, attempt=attempt)
     sink = sink or NoSteps()
@@ -132,14 +135,23 @@ class _Part:
                 outcome = yield from self._run_recovery()
             return _gone_on(source, scene, steps) if steps.findings.all and outcome.verdict != "unknown" else outcome
         except DivergenceFound as found:
-            steps.findings.add(found)
+            return self._ended(found)
         except CorruptMember as fault:
-            damage = DivergenceFound(f"A member is damaged: {fault}", member=fault.path, offset=fault.offset)
-            steps.findings.add(damage)
+            where = {"member": fault.path, "offset": fault.offset}
+            return self._ended(DivergenceFound(f"A member is damaged: {fault}", **where))
         except Missing as missing:
-            steps.write("finish", missing.sentence, causes=_grounds(story, scene, steps, "transition"))
-            return _outcome("unknown", scene, steps, missing.sentence, missing.detail)
-        return _diverged(scene, steps)
+            return self._unknown(missing)
+
+    def _ended(self, found: DivergenceFound) -> Outcome:
+        if not self.source.manifest.complete:
+            return self._unknown(_not_complete(found))
+        self.steps.findings.add(found)
+        return _diverged(self.scene, self.steps)
+
+    def _unknown(self, missing: Missing) -> Outcome:
+        scene, steps = self.scene, self.steps
+        steps.write("finish", missing.sentence, causes=_grounds(self.story, scene, steps, "transition"))
+        return _outcome("unknown", scene, steps, missing.sentence, missing.detail)
 
     def _run_recovery(self) -> Turns[Outcome]:
         source, story, scene, steps = self.source, self.story, self.scene, self.steps
@@ -158,6 +170,15 @@ class _Part:
             raise lack.instead_of(found) from None
         steps.write("finish", sentence, causes=_grounds(story, scene, steps, "transition"))
         return _outcome(verdict, scene, steps, sentence, replayed.detail)
+
+
+def _not_complete(found: DivergenceFound) -> Missing:
+    """Where members end anywhere, what follows from an end looks like a contradiction."""
+    return Missing(
+        f"The recording is not complete, as its manifest says, so that what is not there yet may be all that is wrong. "
+        f"So it can't be said whether the replay is identical. What was found: {found.sentence}",
+        **{**found.detail, "complete": False},
+    )
 
 
 def _known_protocol(source: RecordingSource) -> None:
@@ -228,10 +249,10 @@ def _diverged(scene: Scene, steps: StepWriter) -> Outcome:
 def _gone_on(source: RecordingSource, scene: Scene, steps: StepWriter) -> Outcome:
     """Past divergences to the end; they prove nothing where the recording lacks something that was there."""
     first = steps.findings.all[0]
-    lack = first_lack(source)
-    if lack is None:
+    lack, found = first_lack(source), DivergenceFound(first.sentence, **first.detail)
+    if lack is None and source.manifest.complete:
         return _diverged(scene, steps)
-    missing = lack.instead_of(DivergenceFound(first.sentence, **first.detail))
+    missing = _not_complete(found) if lack is None else lack.instead_of(found)
     return _outcome("unknown", scene, steps, missing.sentence, missing.detail)
 
 
