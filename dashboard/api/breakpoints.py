@@ -22,6 +22,7 @@ from dashboard.api.schemas import (
 )
 from dashboard.api.steps import LAST_STEP, READ
 from dashboard.models import Breakpoint
+from dashboard.models.status import PENDING
 from dashboard.problems import not_found
 from dashboard.queries import moving, steps
 from replay.debugger.searching.conditions import WrongSearch
@@ -47,7 +48,7 @@ def go(
         steps.check_written(written, step)
         row = written.step(step)
         try:
-            landing = moving.moved(written, row or {}, to, searches)
+            landing = moving.moved(written, row or {}, to, searches, growing=replay.status in PENDING)
         except WrongSearch as wrong:
             if not lenient:
                 raise

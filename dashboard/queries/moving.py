@@ -36,12 +36,17 @@ class Landing:
     hit: Sequence[int] = field(default_factory=tuple)
 
 
-def moved(written: StepReader, row: dict[str, Any], words: str, breakpoints: list[Search]) -> Landing:
-    """From a step by what was asked for. Raises `WrongSearch` where it is no words of moving and no search."""
+def moved(
+    written: StepReader, row: dict[str, Any], words: str, breakpoints: list[Search], *, growing: bool = True
+) -> Landing:
+    """From a step by what was asked for. Raises `WrongSearch` where it is no words of moving and no search. What is not
+    found may still come where the replay is `growing`; where it was cancelled or failed it will not."""
     landing = _moved(written, row, words, breakpoints)
     if landing.step is not None or written.complete:
         return landing
-    return replace(landing, why=f"{landing.why} Steps are still being written: {written.steps:,} so far.")
+    if growing:
+        return replace(landing, why=f"{landing.why} Steps are still being written: {written.steps:,} so far.")
+    return replace(landing, why=f"{landing.why} The replay ended before its end, with {written.steps:,} steps.")
 
 
 def _moved(written: StepReader, row: dict[str, Any], words: str, breakpoints: list[Search]) -> Landing:

@@ -17,6 +17,7 @@ from dashboard.api.failures import problem_of
 from dashboard.jobs import Refused
 from dashboard.models import Breakpoint, Replay
 from dashboard.models.breakpoints import MOST_BREAKPOINTS
+from dashboard.models.status import PENDING
 from dashboard.problems import Problem
 from dashboard.queries.moving import moved
 from dashboard.queries.steps import reading
@@ -52,7 +53,8 @@ def led(request: HttpRequest, replay: Replay) -> HttpResponse:
     try:
         with reading(replay) as written:
             step = min(step, max(0, written.steps - 1))
-            landing = moved(written, written.step(step) or {}, _words(request), breakpoints.enabled_of(replay)[1])
+            row, searches = written.step(step) or {}, breakpoints.enabled_of(replay)[1]
+            landing = moved(written, row, _words(request), searches, growing=replay.status in PENDING)
     except (WrongSearch, Problem) as fault:
         messages.error(request, problem_of(fault).message, extra_tags="bad")
         return redirect(_address(request, replay, step))

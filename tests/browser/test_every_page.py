@@ -73,6 +73,20 @@ def test_the_help_sheet_lists_the_keys_of_the_page(visit: Callable[..., Visitor]
     expect(sheet).to_be_hidden()
 
 
+def test_the_help_sheet_has_every_key_that_the_page_names(visit: Callable[..., Visitor], replay: str) -> None:
+    """Buttons and fields say their keys; and what the sheet says of keys alone is done by them."""
+    page = visit().open(f"/replays/{replay}/?step=400")
+    page.locator("#strip canvas").wait_for()
+    named = page.evaluate("""() => [...document.querySelectorAll("[title], [aria-keyshortcuts]")].flatMap((one) =>
+      [one.getAttribute("aria-keyshortcuts"), /\\(([^()]{1,12})\\)$/.exec(one.title)?.[1]]).filter(Boolean)""")
+    named += page.locator("main kbd, header kbd").all_text_contents()
+    page.keyboard.press("?")
+    sheet = set(page.locator("#keys-list kbd").all_text_contents())
+    assert {"n", "c", "Shift Enter", "Ctrl Enter", "Home", "y", "m", "/"} <= {one.strip() for one in named} | sheet
+    assert {one.strip() for one in named} - sheet - {"Shift"} == set()
+    assert len(page.locator("#keys-list dt").all()) == len(page.locator("#keys-list dd").all()) > 25
+
+
 def test_the_first_tab_leads_past_the_header(visit: Callable[..., Visitor]) -> None:
     page = visit().open("/")
     page.keyboard.press("Tab")

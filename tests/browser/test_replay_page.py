@@ -193,3 +193,28 @@ def test_a_divergence_is_drawn_with_where_and_what_on_either_side(site: Site, vi
     told.locator("#diverged-at").click()
     expect(page.locator("#where")).to_contain_text("diverge")
     assert faults_of(page) == []
+
+
+def test_a_page_outlives_the_server_and_goes_on_when_it_is_back(visit: Visit, replay: str) -> None:
+    visitor = visit()
+    visitor.expects("net::ERR_FAILED|WebSocket")
+    page = visitor.open(f"/replays/{replay}/?step=400")
+    _at(page, 400)
+    away = re.compile(rf"/(api|replays)/.*{replay}")
+    page.route(away, lambda route: route.abort())
+    for _ in range(4):
+        page.keyboard.press("PageDown")
+    expect(page.locator("#replay")).to_have_attribute("data-step", "800")
+    notice = page.locator("#notices .notice", has_text="The server does not answer.")
+    expect(notice).to_have_count(1)
+    page.keyboard.press("m")
+    page.keyboard.type("kept for later")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#note-said")).to_contain_text("The server does not answer.")
+    expect(page.locator("#note-form textarea")).to_have_value("kept for later")
+    page.keyboard.press("Escape")
+    expect(notice).to_have_count(1)
+    page.unroute(away)
+    page.keyboard.press("n")
+    _at(page, 801)
+    expect(notice).to_have_count(0)

@@ -146,6 +146,7 @@ test("a key that only a part of the page holds is left alone elsewhere", () => {
   assert.equal(bindingFor({ key: "ArrowDown", target: target("#log") }, bindings), undefined);
   assert.equal(bindingFor({ key: "ArrowDown", target: target("#strip"), ctrlKey: true }, bindings), undefined);
   assert.equal(bindingFor({ key: "n", target: target("#log") }, bindings)?.what, "step");
+  assert.equal(bindingFor({ key: "Enter", target: target() }, [{ keys: ["Enter"], what: "in the search", run: null }]), undefined);
 });
 
 test("along a task one walks over what is at hand, and asks where it ends", () => {

@@ -8,14 +8,31 @@ class ServerError extends Error {
   }
 }
 
+export const AWAY = "The server does not answer. What is shown here stays, and goes on when it answers again.";
+let away = false;
+
+/** As `fetch`; where no server answers, in a sentence. `server-back` is told to the document when one does again. */
+export async function ask(url, options) {
+  try {
+    const response = await fetch(url, options);
+    if (away) document.dispatchEvent(new Event("server-back"));
+    away = false;
+    return response;
+  } catch (fault) {
+    if (fault.name === "AbortError") throw fault;
+    away = true;
+    throw new ServerError(AWAY, 0, "away");
+  }
+}
+
 export async function getJson(url, { signal } = {}) {
-  const response = await fetch(url, { headers: { Accept: "application/json" }, signal });
+  const response = await ask(url, { headers: { Accept: "application/json" }, signal });
   if (!response.ok) throw await errorOf(response);
   return response.json();
 }
 
 export async function sendJson(method, url, body) {
-  const response = await fetch(url, {
+  const response = await ask(url, {
     method,
     headers: { Accept: "application/json", "Content-Type": "application/json", "X-CSRFToken": csrfToken() },
     body: body === undefined ? undefined : JSON.stringify(body),
@@ -26,7 +43,7 @@ export async function sendJson(method, url, body) {
 
 /** A part of a page as the server renders it: the nodes to put in place. Parsed without running anything. */
 export async function getPart(url, { signal } = {}) {
-  const response = await fetch(url, { headers: { Accept: "text/html" }, signal });
+  const response = await ask(url, { headers: { Accept: "text/html" }, signal });
   if (!response.ok || response.redirected) throw await errorOf(response);
   const parsed = new DOMParser().parseFromString(await response.text(), "text/html");
   return [...parsed.body.childNodes].map((node) => document.importNode(node, true));

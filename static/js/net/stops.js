@@ -1,5 +1,5 @@
 // Searching a replay, moving by words, and its breakpoints: what the page asks of the server.
-import { errorFrom, getJson, getPart, sendJson } from "./api.js";
+import { ask, errorFrom, getJson, getPart, sendJson } from "./api.js";
 
 export function stopSource(replay) {
   const api = `/api/v1/replays/${replay}`;
@@ -17,7 +17,7 @@ export function stopSource(replay) {
 /** All hits of a search, a line at a time: `onLine` is told each as it comes. */
 async function streamHits(url, { onLine, signal }) {
   // What cannot be read comes as a line: somebody types it, and it is no fault for the browser's console.
-  const response = await fetch(url, { headers: { Accept: "application/x-ndjson" }, signal });
+  const response = await ask(url, { headers: { Accept: "application/x-ndjson" }, signal });
   if (!response.ok) throw errorFrom(await response.json().catch(() => undefined), response.status);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -1,4 +1,5 @@
 // What every page does: the help sheet, the account menu, confirmations, short notices.
+import { AWAY } from "../net/api.js";
 import { bindingFor } from "../state/keys.js";
 
 document.documentElement.classList.add("scripted");
@@ -20,13 +21,16 @@ export function toast(text) {
   setTimeout(() => shown.remove(), 4000);
 }
 
-/** A notice that stays until the page changes: what went wrong, in one sentence. */
+/** A notice that stays until the page changes: what went wrong, in one sentence, once. */
 export function notice(text, tone = "bad") {
+  const said = [...document.querySelectorAll("#notices .notice")].some((one) => one.textContent === text);
+  if (said) return;
   const shown = document.createElement("div");
   shown.className = `notice ${tone}`;
   const inner = document.createElement("div");
   inner.textContent = text;
   shown.append(inner);
+  if (text === AWAY) document.addEventListener("server-back", () => shown.remove(), { once: true });
   document.getElementById("notices").append(shown);
 }
 

@@ -247,6 +247,8 @@ function begin() {
     showSteering(step, last);
     if (to) stopping.lead(to);
   });
+  // As in an address bar: what is typed takes the place of what stands there.
+  document.getElementById("step-field").addEventListener("click", ({ target }) => target.selectionStart === target.selectionEnd && target.select());
   document.addEventListener("submit", (event) => {
     if (event.target.id === "state-filter") event.preventDefault();
   });
@@ -255,6 +257,7 @@ function begin() {
   document.addEventListener("focusin", within);
   document.addEventListener("pointerdown", within);
   document.getElementById("unit").addEventListener("change", (event) => history.replaceState(null, "", addressWith(location.href, { step, unit: event.target.value })));
+  document.addEventListener("server-back", show);
   window.addEventListener("popstate", () => {
     showKeys(keysIn(location.href), 0);
     picture.fromAddress();
@@ -322,7 +325,12 @@ bindKeys([
     { keys: ["l"], what: "this task alone, or all again", run: () => several.toggle() },
     { keys: ["↑", "↓"], what: "on the strip: the task above or below", within: "#strip", run: ({ key }) => several.beside(key === "ArrowUp" ? -1 : 1) },
   ] : []),
-].map((binding) => (place ? binding : { ...binding, run: () => undefined })));
+  { keys: ["Enter"], what: "in the search: the next hit", run: null },
+  { keys: ["Shift Enter"], what: "in the search: the hit before", run: null },
+  { keys: ["Ctrl Enter"], what: "in the search: keep it as a breakpoint; in a note: keep the note", run: null },
+  { keys: ["↑", "↓", "PageUp", "PageDown", "Home", "End"], what: "in a list that has the focus: scroll it", run: null },
+  { keys: ["Escape"], what: "close what is open over the page", run: null },
+].map((binding) => (place || !binding.run ? binding : { ...binding, run: () => undefined })));
 
 let grownAt = 0;
 followProgress(document, () => ended().catch((fault) => notice(fault.message)));

@@ -1,4 +1,5 @@
-// Which key does what: a binding is {keys, what, run}, and `within` what it holds if not everywhere. Decides from a plain event, so that node can test it.
+// Which key does what: a binding is {keys, what, run}, and `within` what it holds if not everywhere. One without `run` is
+// of a field or a list that hears it itself; it stands on the help sheet alone. Decides from a plain event, so that node can test it.
 
 const NAMED = { " ": "Space", ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" };
 
@@ -11,7 +12,7 @@ export function bindingFor(event, bindings) {
   if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return undefined;
   if (isTyping(event.target) && event.key !== "Escape") return undefined;
   const name = keyName(event);
-  const holds = ({ keys, within }) => keys.includes(name) && (!within || event.target?.closest?.(within));
+  const holds = ({ keys, within, run = true }) => run !== null && keys.includes(name) && (!within || event.target?.closest?.(within));
   return bindings.find((binding) => holds(binding) && (binding.within || !ownsKey(event.target, name)));
 }
 

@@ -180,3 +180,16 @@ def test_the_form_asks_for_the_task_and_the_attempt_before_how(row: Replay, owne
     page = as_seen_by(owner).get(f"/jobs/{row.job_id}/replays/").content.decode()
     fields = ['name="task"', 'name="attempt"', 'name="on_divergence"', 'name="hunt"', "Start the replay"]
     assert sorted(fields, key=page.index) == fields
+
+
+def test_where_a_replay_was_cancelled_nothing_more_is_promised(row: Replay, owner: User) -> None:
+    folder = store.replay_path(row.id)
+    manifest = folder / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_bytes()) | {"complete": False}))
+    client = as_seen_by(owner)
+    for status, said in ((Status.RUNNING, "still being written"), (Status.CANCELLED, "ended before its end, with")):
+        Replay.objects.filter(id=row.id).update(status=status)
+        told = client.get(f"/api/v1/replays/{row.id}/go?step=3&to=previous divergence&lenient=true").json()
+        assert told["step"] is None and said in told["why"]
+        page = client.get(f"/replays/{row.id}/?step=3&go=continue", follow=True).content.decode()
+        assert said in page
