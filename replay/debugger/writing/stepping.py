@@ -483,6 +483,7 @@ class Stepping:
         )
         for filled in self._filled:  # the barrier went ahead of it
             filled.wrote(step, len(barrier))
+        self._doing.begins(step)  # what is read at the new epoch's beginning is no record's doing
 
     def _because_triggered(self) -> tuple[str, ...]:
         kind = "take-buffer" if self.shape.inputs else "append" if self.free else "fire-async"

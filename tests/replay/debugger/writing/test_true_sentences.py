@@ -122,6 +122,19 @@ def test_a_record_is_caused_by_what_it_was_made_of(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_read_is_asked_for_by_what_the_operator_was_given_in_that_epoch(seed: int) -> None:
+    for where, _, kept in replayed(seed):
+        before, kind_of = steps_before(kept), {step: kind for step, _, kind, _, _ in kept.determinants}
+        snapshots = [row.step for row in kept.rows if row.kind == "snapshot"]
+        for step in (step for step, kind in kind_of.items() if kind in READS):
+            asked = [one for one in before[step] if one.kind not in ("merge", "answer", "restore")]
+            assert len(asked) <= 1, f"{kept.rows[step]} {where}"
+            for one in asked:
+                assert one.kind in ("deliver-record", "fire-async", "snapshot") and one.task == kept.rows[step].task
+                assert not any(one.step < at < step for at in snapshots), f"{kept.rows[step]} {one} {where}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_snapshot_is_caused_by_its_barriers_or_by_its_trigger(seed: int) -> None:
     for where, bundle, kept in replayed(seed):
         before, kind_of = steps_before(kept), {step: (kind, value) for step, _, kind, value, _ in kept.determinants}
