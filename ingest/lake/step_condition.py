@@ -6,6 +6,7 @@ their bare comparisons, by which row groups are passed over.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,10 +103,10 @@ class Compiler:
             return f"step IN ({self.query(condition)})"
         self.needs_taken = True
         # What lacks it has no row, or a row without the value.
-        return f"step NOT IN (SELECT step FROM taken WHERE {RANGE} AND {_column(of)} IS NOT NULL)"
+        return f"step NOT IN (SELECT step FROM taken WHERE {RANGE} AND {self._column(of)} IS NOT NULL)"
 
     def _compared(self, condition: Comparison | OneOf | Missing) -> str:
-        column = _column(condition.field)
+        column = self._column(condition.field)
         match condition:
             case Missing():
                 return f"{column} IS NULL"
@@ -115,14 +116,21 @@ class Compiler:
                 return self._single(of, how, value)
 
     def _single(self, of: Field, how: str, value: Value) -> str:
-        column = _column(of)
+        column = self._column(of)
         if how == "contains":
             return f"contains({column}, {self._bound(value)})"
         if how == "starts with":
             return f"starts_with({column}, {self._bound(value)})"
         if of.holds == "json" and isinstance(value, float):
-            column = f"TRY_CAST({column} AS DOUBLE)"
+            column = f"NULLIF(TRY_CAST({column} AS DOUBLE), 'NaN'::DOUBLE)"  # which is greater than any number there
         return f"{column} {_SIGNS[how]} {self._bound(value)}"
+
+    def _column(self, of: Field) -> str:
+        column = f'"{of.column}"'
+        if not of.path:
+            return column
+        path = "$" + "".join(f"[{one}]" if one.isdecimal() else f".{json.dumps(one)}" for one in of.path)
+        return f"CASE WHEN json_valid({column}) THEN CAST(json_extract({column}, {self._bound(path)}) AS VARCHAR) END"
 
     def _bound(self, value: Value) -> str:
         name = f"v{len(self.params)}"
@@ -161,7 +169,3 @@ def is_sql(condition: Condition) -> bool:
     """Whether one query answers it for any stretch of steps: of what its relations have in common there is little."""
     relations = [one for one in walked(condition) if isinstance(one, Related)]
     return all(one.within is None and MANY.isdisjoint(columns_of(one)) for one in relations)
-
-
-def _column(of: Field) -> str:
-    return f'"{of.column}"'

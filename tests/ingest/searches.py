@@ -26,7 +26,11 @@ STATES = ("Standby", "Replaying", "Running")
 CHANNELS = ("a.0>join.0", "join.0>b.1", None)
 DETERMINANTS = ("order", "timestamp", "timer-trigger")
 KEYS = ("left[1]", "left[2]", "sum")
-VALUES = (None, "3", "-4.5", '"x"', '"3"', "[1]", "null", "true")
+VALUES = (
+    None, "3", "-4.5", '"x"', '"3"', "[1]", "null", "true", "NaN",
+    '{"price":3,"of":["é",{"n":-2}]}', '{"price":"x","of":[]}',
+)  # fmt: skip
+MEMBERS = {"price": ("price",), "of": ("of",), "of.0": ("of", 0), "of.1.n": ("of", 1, "n"), "0": (0,)}
 TEXTS = ("Takes buffer 1.", 'It\'s "so".', "%_\\", "")
 Facts = dict[str, Any]
 Hits = Callable[["Steps"], set[int]]
@@ -151,14 +155,42 @@ def comparisons(draw: st.DrawFn, names: dict[str, Any] = NAMES) -> tuple[str, Ca
             return f"{name} {sign} {quoted(value)}", compared(name, sign, value)
 
 
+def member(text: str | None, path: tuple[str | int, ...]) -> str | None:
+    """As JSON; None where there is none."""
+    value = None if text is None else json.loads(text)
+    for part in path:
+        kind = list if isinstance(part, int) else dict
+        if not isinstance(value, kind) or (part >= len(value) if isinstance(part, int) else part not in value):
+            return None
+        value = value[part]
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def number_in(text: str | None) -> float | None:
     value = None if text is None else json.loads(text)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value  # NaN is none
+    return float(value) if is_number else None
 
 
 @st.composite
 def change_conditions(draw: st.DrawFn) -> tuple[str, Callable[[Facts], bool]]:
     name = draw(st.sampled_from(("key", "before", "after")))
+    if name != "key" and draw(st.booleans()):
+        said = draw(st.sampled_from(sorted(MEMBERS)))
+        path, sign = MEMBERS[said], draw(st.sampled_from(sorted(SIGNS)))
+        match draw(st.sampled_from(("number", "text", "missing", "in"))):
+            case "number":
+                return (
+                    f"{name}.{said} {sign} 0",
+                    lambda one: (found := number_in(member(one[name], path))) is not None and SIGNS[sign](found, 0),
+                )
+            case "text":
+                return f"{name}.{said} = {quoted(quoted('é'))}", lambda one: member(one[name], path) == '"é"'
+            case "in":
+                listed = f"{name}.{said} in ({quoted('3')}, {quoted('1')})"
+                return listed, lambda one: member(one[name], path) in ("3", "1")
+            case _:
+                return f"{name}.{said} is missing", lambda one: member(one[name], path) is None
     match draw(st.sampled_from(("text", "contains", "missing", "number"))):
         case "number" if name != "key":
             value, sign = draw(st.sampled_from((3, -4.5, 0))), draw(st.sampled_from(sorted(SIGNS)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Holds = Literal["number", "text", "json"]
@@ -20,6 +20,8 @@ class Field:
     meaning: str
     units: Units = ()
     needs_unit: bool = False
+    path: tuple[str, ...] = ()
+    """Of a value that is JSON: the way to a member of it, by names, and by places in lists."""
 
 
 TIME_UNITS = (("us", 1), ("µs", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000))
@@ -67,6 +69,17 @@ ALIASES = {
     "log_offset": FIELDS["offset"],
 }
 IN_CHANGE = {one.name: one for one in CHANGE_FIELDS}
+MOST_PATH = 8
+
+
+def member_of_change(text: str) -> Field | None:
+    """`after.price` or `before.bids.0.price`: a member of a value; None where it is none."""
+    name, *path = text.split(".")
+    field = IN_CHANGE.get(name)
+    if field is None or field.holds != "json" or not 0 < len(path) <= MOST_PATH or not all(path):
+        return None
+    return replace(field, name=text, path=tuple(path))
+
 
 SCOPES: dict[str, tuple[str, ...]] = {
     "task": ("task",),

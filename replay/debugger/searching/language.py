@@ -25,7 +25,7 @@ from replay.debugger.searching.conditions import (
     Value,
     WrongSearch,
 )
-from replay.debugger.searching.fields import ALIASES, FIELDS, IN_CHANGE, SCOPES, Field
+from replay.debugger.searching.fields import ALIASES, FIELDS, IN_CHANGE, SCOPES, Field, member_of_change
 from replay.debugger.searching.tokens import Token, tokens_of
 from replay.errors import printable
 
@@ -201,6 +201,8 @@ class _Reader:
 
     def _of_field(self, token: Token) -> Condition:
         field = self._fields.get(token.value)
+        if field is None and self._fields is IN_CHANGE:
+            field = member_of_change(token.value)
         if field is None:
             raise self._no_field(token)
         if self._has("is", "missing"):
@@ -231,7 +233,7 @@ class _Reader:
             return WrongSearch(
                 f"{token.shown} is nothing that a change has",
                 column=token.column,
-                remedy="Inside change( … ) compare key, before and after",
+                remedy="Inside change( … ) compare key, before and after, or a member of these: after.price",
             )
         if token.value in IN_CHANGE:
             return WrongSearch(
