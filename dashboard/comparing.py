@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -14,7 +14,8 @@ from dashboard import store
 from dashboard.models import Job
 from dashboard.models.status import READABLE
 from dashboard.problems import Problem, as_sentence, not_found
-from ingest.launch import ReplayChildDied, ReplayFailed, ReplayLimits, run_comparison
+from dashboard.work.supervise_replay import replay_limits
+from ingest.launch import ReplayChildDied, ReplayFailed, run_comparison
 
 SECONDS = 30
 KEPT_S = 3600
@@ -41,11 +42,11 @@ def compare(user: Any, first: Chosen, second: Chosen) -> dict[str, Any]:
         raise Problem(422, "Choose two attempts: these are one and the same.")
     jobs = [_visible(user, one) for one in (first, second)]
     sides = [_side(first, *jobs), _side(second, *reversed(jobs))]
-    key = f"compare:{first}:{second}:{jobs[0].content_id}:{jobs[1].content_id}".replace(" ", "")
-    known: dict[str, Any] | None = cache.get(_short(key))
+    key = _key(first, second, *jobs)
+    known: dict[str, Any] | None = cache.get(key)
     if known is None:
         known = _run(sides)
-        cache.set(_short(key), known, KEPT_S)
+        cache.set(key, known, KEPT_S)
     return known
 
 
@@ -54,8 +55,10 @@ def _side(chosen: Chosen, job: Job, other: Job) -> dict[str, Any]:
     return {"pack": str(store.pack_path(job.id)), "task": chosen.task, "attempt": chosen.attempt, "name": name}
 
 
-def _short(key: str) -> str:
-    return f"compare-{sha256(key.encode()).hexdigest()}"
+def _key(first: Chosen, second: Chosen, *jobs: Job) -> str:
+    """A digest: names of tasks may hold what no cache takes as a key."""
+    whole = f"{first}:{second}:{':'.join(str(job.content_id) for job in jobs)}"
+    return f"compare-{sha256(whole.encode()).hexdigest()}"
 
 
 def _visible(user: Any, chosen: Chosen) -> Job:
@@ -72,13 +75,7 @@ def _run(sides: list[dict[str, Any]]) -> dict[str, Any]:
     if not _one_at_a_time.acquire(timeout=_WAIT_S):
         raise Problem(503, "Another comparison is being made; try again in a moment.")
     try:
-        limits = ReplayLimits(
-            memory_bytes=settings.REPLAY_MEMORY_BYTES,
-            file_bytes=settings.REPLAY_FILE_BYTES,
-            open_files=settings.REPLAY_OPEN_FILES,
-            cpu_s=SECONDS,
-            wall_s=SECONDS,
-        )
+        limits = replace(replay_limits(), cpu_s=SECONDS, wall_s=SECONDS)
         return run_comparison(sides, limits, settings.DATA / "logs" / "replays.log")
     except (ReplayFailed, ReplayChildDied) as failure:
         raise Problem(422, as_sentence(str(failure))) from None

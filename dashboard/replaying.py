@@ -194,9 +194,12 @@ def replay_job(job: Job, wanted: Wanted, say: Callable[[str], object]) -> list[d
 
 
 def _as_work(job: Job, wanted: Wanted, say: Callable[[str], object]) -> dict[str, Any]:
+    return _ended(job, _started(job, wanted), say)
+
+
+def _started(job: Job, wanted: Wanted) -> Replay:
     how = wanted.on_divergence, wanted.hunt, wanted.until
-    replay = jobs.start_replay(job.owner, job, wanted.task or "", wanted.failure, wanted.attempt, *how)
-    return _ended(job, replay, say)
+    return jobs.start_replay(job.owner, job, wanted.task or "", wanted.failure, wanted.attempt, *how)
 
 
 def _forks_as_work(
@@ -210,8 +213,7 @@ def _forks_as_work(
     known = made.filter(task=one.task) if one.task else made
     parent = known.filter(verdict__in=forks.FORKABLE).first()
     if parent is None:
-        how = "stop", False, one.until
-        parent = jobs.start_replay(job.owner, job, one.task or "", one.failure, one.attempt, *how)  # type: ignore[arg-type]
+        parent = _started(job, replace(one, on_divergence="stop", hunt=False))
         _ended(job, parent, say)
     told: dict[str, Any] = {}
     for step, change in wanted.forks:

@@ -255,9 +255,11 @@ class RecoveryReplay:
             raise self._blamed(found) from None
         self.detail |= following.stepping.resolution
 
-    def _followed(self, returned: Logs, bringers: Bringers, tells: bool) -> Following:
+    def _followed(
+        self, returned: Logs, bringers: Bringers, tells: bool, kind: Callable[..., Following] = Following
+    ) -> Following:
         """What is executed."""
-        return Following(
+        return kind(
             self.source,
             self.story,
             self.scene,

@@ -8,15 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ingest.jobs.hunting.perturbation import WORDS, Attempt, perturb
+from ingest.jobs.hunting.perturbation import BEGUN, WORDS, Attempt, perturb
 from ingest.jobs.lifeline import Command
 from ingest.lake.steps import ParquetStepSink
 from replay.debugger.hunting.watched import Hunt
 from replay.debugger.outcome import Outcome
 from replay.errors import ReplayError
-
-_BEGUN = 2
-"""Calls after which an operator is there: it was made, and opened."""
 
 _MOST_TASKS = 8
 """Of tasks that are replayed together, so many are executed in other surroundings."""
@@ -67,7 +64,7 @@ def _perturbed(asked: Attempt, log_path: Path, tell: Callable[..., None]) -> dic
         which = dataclasses.replace(asked, attempt=attempt)
         made = perturb(which, log_path, lambda done, total: tell("hunting", done, total, "surroundings"))
         first = first or made
-        if made["calls"] >= _BEGUN:
+        if made["calls"] >= BEGUN:
             return made
     return first or {}
 

@@ -52,7 +52,8 @@ PERTURBED = (
 _NEEDED = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "VIRTUAL_ENV", "PWD", "SHELL")
 _NEEDED_PREFIXES = ("PYTHON", "LC_", "LD_", "CLONOSCOPE_", "DJANGO_")
 _PATIENCE_S = 3600.0
-_BEGUN = 2
+BEGUN = 2
+"""Calls after which an operator is there: it was made, and opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def perturb(attempt: Attempt, log_path: Path, tell: Tell = lambda done, total: N
         usual = runs.notes(USUAL)
         found: list[dict[str, Any]] = []
         moved_alone = None
-        for number, one in enumerate(PERTURBED if usual.calls >= _BEGUN else ()):
+        for number, one in enumerate(PERTURBED if usual.calls >= BEGUN else ()):
             tell(number, len(PERTURBED))
             if any(each["surroundings"] == one.name for each in found):
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from replay.debugger.diverging.probe import Again, Written
+from replay.debugger.diverging.probe import Again
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.members import placed_buffers
 from replay.errors import ReplayError
@@ -47,7 +47,6 @@ def beside(source: RecordingSource, task: str, attempt: int, again: Again, byte:
     held = _held_from(source, task, attempt, k, buffer, byte)
     if held is None:
         return None
-    ours_data = first.data
     # Of the same element: what others are made of comes in the order in which they were taken.
     made = [_fields(one.data) for one in written if one.code is not None and one.after == first.after]
     recorded = _records(first.data[:into] + held)
@@ -61,7 +60,7 @@ def beside(source: RecordingSource, task: str, attempt: int, again: Again, byte:
         first.after,
         _permuted([one for one in made if one is not None], recorded),
         _bits_between(cut.payload, source, task, attempt, k, buffer),
-        _source_offset(task, ours_data),
+        _source_offset(task, first.data),
     )
 
 
@@ -145,6 +144,3 @@ def _bits_between(payload: bytes, source: RecordingSource, task: str, attempt: i
     if held is None or len(held.payload) != len(payload):
         return None
     return sum((one ^ other).bit_count() for one, other in zip(payload, held.payload, strict=True))
-
-
-__all__ = ["SideBySide", "Written", "beside"]

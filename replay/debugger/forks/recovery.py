@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
@@ -200,19 +201,10 @@ class ForkRecovery(RecoveryReplay):
     def _check_own_log(self, logs: Returned) -> None:
         """The parent did."""
 
-    def _followed(self, returned: Logs, bringers: Bringers, tells: bool) -> Following:
-        return ForkFollowing(
-            self.source,
-            self.story,
-            self.scene,
-            self.steps,
-            self.walk,
-            returned,
-            self.until,
-            bringers,
-            tells,
-            making=self.making,
-        )
+    def _followed(
+        self, returned: Logs, bringers: Bringers, tells: bool, kind: Callable[..., Following] = ForkFollowing
+    ) -> Following:
+        return RecoveryReplay._followed(self, returned, bringers, tells, partial(kind, making=self.making))
 
     def _blamed(self, found: DivergenceFound) -> DivergenceFound:
         """The change is what it comes of."""

@@ -1,8 +1,15 @@
-// Elements that pages share: data in JSON elements, and following the size of a picture's place.
+// Elements that pages share: data in JSON elements, finding one again, and following the size of a picture's place.
 
 export function dataOf(id) {
   const element = document.getElementById(id);
   return element ? JSON.parse(element.textContent) : undefined;
+}
+
+/** Finds an element in a list that was made anew: by its id, or by its row's number and its own name. */
+export function selectorOf(element, kind) {
+  if (element.id) return `#${CSS.escape(element.id)}`;
+  const row = element.closest(`[data-${kind}]`);
+  return row && element.name ? `[data-${kind}="${row.dataset[kind]}"] [name="${element.name}"]` : undefined;
 }
 
 /** Paints once now and again whenever one of the places changes its width; once a frame at most. */

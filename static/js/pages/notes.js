@@ -2,6 +2,7 @@
 import { noteSource } from "../net/notes.js";
 import { plural } from "../state/format.js";
 import { once, rangeOf } from "../state/ranges.js";
+import { selectorOf } from "./elements.js";
 import { notice, toast } from "./frame.js";
 
 /** `page` is what they are on: {replay, step(), marks(notes)}; returns what keys and the strip are bound to. */
@@ -71,7 +72,7 @@ export function notes(page) {
   /** The list as it is now, whoever changed it; the focus and the place in the list stay. */
   const refresh = once(async () => {
     const [fresh] = (await source.panel(page.step())).filter((node) => node.id === "notes");
-    const active = panel().contains(document.activeElement) ? focusOf(document.activeElement) : undefined;
+    const active = panel().contains(document.activeElement) ? (selectorOf(document.activeElement, "note") ?? ".notes") : undefined;
     const scrolled = panel().querySelector(".notes")?.scrollTop ?? 0;
     panel().replaceWith(fresh);
     const list = panel().querySelector(".notes");
@@ -79,12 +80,6 @@ export function notes(page) {
     if (active) (panel().querySelector(active) ?? document.getElementById("note-here"))?.focus();
     show(page.step());
   });
-
-  function focusOf(element) {
-    const row = element.closest("[data-note]");
-    if (element.id) return `#${CSS.escape(element.id)}`;
-    return row && element.name ? `[data-note="${row.dataset.note}"] [name="${element.name}"]` : ".notes";
-  }
 
   /** The notes of the list; read again only when it is another one. */
   function listed() {

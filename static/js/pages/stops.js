@@ -4,6 +4,7 @@ import { addressWith } from "../state/cursor.js";
 import { plural } from "../state/format.js";
 import { Hits, likeStep, together } from "../state/hits.js";
 import { once } from "../state/ranges.js";
+import { selectorOf } from "./elements.js";
 import { notice, toast } from "./frame.js";
 
 const SEARCH_AFTER_MS = 250;
@@ -107,6 +108,7 @@ export function stops(page) {
   let kept = Promise.resolve();
 
   function keep(search) {
+    if (!document.getElementById("keep")) return toast("Only who started this replay, or the owner of its job, may keep breakpoints.");
     kept = kept.then(() => keepNow(search));
     return kept;
   }
@@ -140,19 +142,13 @@ export function stops(page) {
   const refresh = once(async () => {
     const [fresh] = (await source.panel(page.step())).filter((node) => node.id === "stops");
     const active = document.activeElement; // it may have come here meanwhile
-    const focus = panel().contains(active) ? focusOf(active) : undefined;
+    const focus = panel().contains(active) ? selectorOf(active, "breakpoint") : undefined;
     panel().replaceWith(fresh);
     if (focus) (panel().querySelector(focus) ?? field()).focus();
     const link = document.getElementById("to-stops");
     if (link) link.textContent = plural(Number(panel().dataset.enabled), "breakpoint", "breakpoints");
     await countHits();
   });
-
-  function focusOf(element) {
-    const row = element.closest("[data-breakpoint]");
-    if (element.id) return `#${CSS.escape(element.id)}`;
-    return row && element.name ? `[data-breakpoint="${row.dataset.breakpoint}"] [name="${element.name}"]` : undefined;
-  }
 
   async function countHits({ anew = false } = {}) {
     if (anew) found.clear();
@@ -215,16 +211,12 @@ export function stops(page) {
 
   function keepSearched() {
     const text = field().value.trim();
-    if (!text) return field().focus();
-    if (document.getElementById("keep")) keep(text);
-    else toast("Only who started this replay, or the owner of its job, may keep breakpoints.");
+    return text ? keep(text) : field().focus();
   }
 
   async function here() {
     const row = await page.row();
-    if (!row) return;
-    if (document.getElementById("keep")) keep(likeStep(row));
-    else toast("Only who started this replay, or the owner of its job, may keep breakpoints.");
+    if (row) keep(likeStep(row));
   }
 
   countHits().catch(failed);
