@@ -11,6 +11,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 from replay.bundle.frames import RECEIPT_BYTES, SENDING_HEAD_BYTES, read_buffers, read_receipts, read_sendings
@@ -58,11 +59,32 @@ def same_upto(data: bytes, made: bytes, at: int) -> int:
     return at
 
 
-def determinant_changed(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".det")
-    if name is None:
-        return None
-    data = members.members[name]
+Change = tuple[int, int, bytes]
+"""Of a member: from where, up to where, and all of it as it is then."""
+
+
+def into(
+    suffix: str, kind: str, folder: str = ""
+) -> Callable[[Callable[[random.Random, bytes], Change | None]], Planter]:
+    """Plants into one of the members with that ending."""
+
+    def planter(changed: Callable[[random.Random, bytes], Change | None]) -> Planter:
+        @wraps(changed)
+        def plant(rng: random.Random, members: MemoryMembers) -> Plant | None:
+            name = some(rng, members, suffix, folder)
+            found = None if name is None else changed(rng, members.members[name])
+            if name is None or found is None:
+                return None
+            start, end, made = found
+            return Plant(kind, name, start, end, members.with_(name, made))
+
+        return plant
+
+    return planter
+
+
+@into(".det", "determinant changed")
+def determinant_changed(rng: random.Random, data: bytes) -> Change | None:
     at, length, found = rng.choice(list(decode_all(data)))
     other: Any
     match found:
@@ -80,64 +102,51 @@ def determinant_changed(rng: random.Random, members: MemoryMembers) -> Plant | N
             other = replace(found, record_count=found.record_count + 1)
         case _:
             return None
-    made = data[:at] + encode(other) + data[at + length :]
-    return Plant("determinant changed", name, at, at + length, members.with_(name, made))
+    return at, at + length, data[:at] + encode(other) + data[at + length :]
 
 
-def determinant_removed(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".det")
-    if name is None:
-        return None
-    data = members.members[name]
+@into(".det", "determinant removed")
+def determinant_removed(rng: random.Random, data: bytes) -> Change:
     at, length, _ = rng.choice(list(decode_all(data)))
     made = data[:at] + data[at + length :]
-    return Plant("determinant removed", name, at, same_upto(data, made, at) + length, members.with_(name, made))
+    return at, same_upto(data, made, at) + length, made
 
 
-def log_cut(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".det")
-    if name is None:
-        return None
-    data = members.members[name]
+@into(".det", "log cut")
+def log_cut(rng: random.Random, data: bytes) -> Change:
     at = rng.choice([at for at, _, _ in decode_all(data)])
-    return Plant("log cut", name, at, len(data), members.with_(name, data[:at]))
+    return at, len(data), data[:at]
 
 
-def buffer_byte(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".buf")
-    if name is None:
-        return None
-    data = members.members[name]
+def _buffers(data: bytes) -> list[tuple[int, int, int]]:
+    """(start, start of the payload, end)."""
     frames = list(read_buffers(data, epoch=0))
-    at, frame = rng.choice(frames)
-    end = next((one for one, _ in frames if one > at), len(data))
-    byte = rng.randrange(end - len(frame.payload), end)
-    return Plant("byte of a buffer", name, at, end, members.with_(name, changed_byte(data, byte, rng)))
+    ends = [*(at for at, _ in frames[1:]), len(data)]
+    return [(at, end - len(frame.payload), end) for (at, frame), end in zip(frames, ends, strict=True)]
 
 
-def buffer_head(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".buf")
-    if name is None:
+@into(".buf", "byte of a buffer")
+def buffer_byte(rng: random.Random, data: bytes) -> Change:
+    start, payload, end = rng.choice(_buffers(data))
+    return start, end, changed_byte(data, rng.randrange(payload, end), rng)
+
+
+@into(".buf", "head of a buffer")
+def buffer_head(rng: random.Random, data: bytes) -> Change:
+    start, payload, end = rng.choice(_buffers(data))
+    return start, end, changed_byte(data, rng.randrange(start, payload), rng)
+
+
+@into(".buf", "buffer lost")
+def buffer_lost(rng: random.Random, data: bytes) -> Change | None:
+    return _one_lost(rng, data, _buffers(data))
+
+
+def _one_lost(rng: random.Random, data: bytes, found: list[tuple[int, int, int]]) -> Change | None:
+    if len(found) < 2:
         return None
-    data = members.members[name]
-    frames = list(read_buffers(data, epoch=0))
-    at, frame = rng.choice(frames)
-    end = next((one for one, _ in frames if one > at), len(data))
-    byte = rng.randrange(at, end - len(frame.payload))
-    return Plant("head of a buffer", name, at, end, members.with_(name, changed_byte(data, byte, rng)))
-
-
-def buffer_lost(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".buf")
-    if name is None:
-        return None
-    data = members.members[name]
-    frames = list(read_buffers(data, epoch=0))
-    if len(frames) < 2:
-        return None
-    at, _ = rng.choice(frames)
-    end = next((one for one, _ in frames if one > at), len(data))
-    return Plant("buffer lost", name, at, end, members.with_(name, data[:at] + data[end:]))
+    start, _, end = rng.choice(found)
+    return start, end, data[:start] + data[end:]
 
 
 def _sendings(data: bytes) -> list[tuple[int, int, int]]:
@@ -147,82 +156,57 @@ def _sendings(data: bytes) -> list[tuple[int, int, int]]:
     return [(at, at + SENDING_HEAD_BYTES, end) for at, end in zip(starts, [*starts[1:], len(data)], strict=True)]
 
 
-def delta_cut(rng: random.Random, members: MemoryMembers) -> Plant | None:
+def _with_a_delta(rng: random.Random, data: bytes) -> tuple[int, int, int] | None:
+    full = [one for one in _sendings(data) if one[2] > one[1]]
+    return rng.choice(full) if full else None
+
+
+@into(".dlt", "delta cut", "sent-")
+def delta_cut(rng: random.Random, data: bytes) -> Change | None:
     """The delta of one sending is gone, as if nothing new had been there to send."""
-    name = some(rng, members, ".dlt", "sent-")
-    if name is None:
+    found = _with_a_delta(rng, data)
+    if found is None:
         return None
-    data = members.members[name]
-    full = [one for one in _sendings(data) if one[2] > one[1]]
-    if not full:
-        return None
-    start, body, end = rng.choice(full)
-    made = data[: body - 4] + (0).to_bytes(4, "big") + data[end:]
-    return Plant("delta cut", name, start, end, members.with_(name, made))
+    start, body, end = found
+    return start, end, data[: body - 4] + (0).to_bytes(4, "big") + data[end:]
 
 
-def delta_byte(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".dlt", "sent-")
-    if name is None:
+@into(".dlt", "byte of a delta", "sent-")
+def delta_byte(rng: random.Random, data: bytes) -> Change | None:
+    found = _with_a_delta(rng, data)
+    if found is None:
         return None
-    data = members.members[name]
-    full = [one for one in _sendings(data) if one[2] > one[1]]
-    if not full:
-        return None
-    start, body, end = rng.choice(full)
-    return Plant(
-        "byte of a delta", name, start, end, members.with_(name, changed_byte(data, rng.randrange(body, end), rng))
-    )
+    start, body, end = found
+    return start, end, changed_byte(data, rng.randrange(body, end), rng)
 
 
-def sending_lost(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".dlt", "sent-")
-    if name is None:
-        return None
-    data = members.members[name]
-    found = _sendings(data)
-    if len(found) < 2:
-        return None
-    start, _, end = rng.choice(found)
-    return Plant("sending lost", name, start, end, members.with_(name, data[:start] + data[end:]))
+@into(".dlt", "sending lost", "sent-")
+def sending_lost(rng: random.Random, data: bytes) -> Change | None:
+    return _one_lost(rng, data, _sendings(data))
 
 
-def receipt_lost(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".rcv")
-    if name is None:
-        return None
-    data = members.members[name]
-    found = list(read_receipts(data))
-    if len(found) < 2:
-        return None
-    at, _ = rng.choice(found)
-    return Plant(
-        "receipt lost", name, at, at + RECEIPT_BYTES, members.with_(name, data[:at] + data[at + RECEIPT_BYTES :])
-    )
+@into(".rcv", "receipt lost")
+def receipt_lost(rng: random.Random, data: bytes) -> Change | None:
+    return _one_lost(rng, data, [(at, at, at + RECEIPT_BYTES) for at, _ in read_receipts(data)])
 
 
-def receipt_byte(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".rcv")
-    if name is None:
-        return None
-    data = members.members[name]
+@into(".rcv", "byte of a receipt")
+def receipt_byte(rng: random.Random, data: bytes) -> Change:
     at = rng.choice([one for one, _ in read_receipts(data)])
     byte = rng.randrange(at, at + RECEIPT_BYTES)
-    return Plant("byte of a receipt", name, at, at + RECEIPT_BYTES, members.with_(name, changed_byte(data, byte, rng)))
+    return at, at + RECEIPT_BYTES, changed_byte(data, byte, rng)
 
 
-def snapshot_altered(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".json", "state")
-    if name is None:
-        return None
-    state = json.loads(members.members[name])
+@into(".json", "snapshot altered", "state")
+def snapshot_altered(rng: random.Random, data: bytes) -> Change | None:
+    state = json.loads(data)
     places = list(_numbers(state))
     if not places:
         return None
     holder, key = rng.choice(places)
     holder[key] += 1
     made = json.dumps(state, separators=(",", ":"), ensure_ascii=False).encode()
-    return Plant("snapshot altered", name, 0, len(made), members.with_(name, made))
+    return 0, len(made), made
 
 
 def _numbers(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -342,11 +326,9 @@ def answer_altered(rng: random.Random, members: MemoryMembers) -> Plant | None:
     )
 
 
-def source_altered(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".ndjson", "source")
-    if name is None:
-        return None
-    lines = members.members[name].splitlines(keepends=True)
+def _line_altered(rng: random.Random, data: bytes) -> Change | None:
+    """The time of a line's record is a millisecond later."""
+    lines = data.splitlines(keepends=True)
     k = rng.randrange(len(lines))
     line = json.loads(lines[k])
     if "record" not in line:
@@ -355,22 +337,11 @@ def source_altered(rng: random.Random, members: MemoryMembers) -> Plant | None:
     start = sum(map(len, lines[:k]))
     end = start + len(lines[k])
     lines[k] = json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
-    return Plant("source line altered", name, start, end, members.with_(name, b"".join(lines)))
+    return start, end, b"".join(lines)
 
 
-def sink_altered(rng: random.Random, members: MemoryMembers) -> Plant | None:
-    name = some(rng, members, ".ndjson", "sink")
-    if name is None:
-        return None
-    lines = members.members[name].splitlines(keepends=True)
-    k = rng.randrange(len(lines))
-    line = json.loads(lines[k])
-    line["record"][1] += 1
-    start = sum(map(len, lines[:k]))
-    end = start + len(lines[k])
-    lines[k] = json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
-    return Plant("sink line altered", name, start, end, members.with_(name, b"".join(lines)))
-
+source_altered = into(".ndjson", "source line altered", "source")(_line_altered)
+sink_altered = into(".ndjson", "sink line altered", "sink")(_line_altered)
 
 PLANTERS: tuple[Planter, ...] = (
     determinant_changed, determinant_removed, log_cut, buffer_byte, buffer_head, buffer_lost, delta_cut, delta_byte,
