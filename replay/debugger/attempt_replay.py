@@ -17,6 +17,7 @@ from replay.debugger.recorded.logs import check_decodable
 from replay.debugger.recorded.scene import Scene, own_logs
 from replay.debugger.recorded.story import Story
 from replay.debugger.walking.log_walk import walk_log
+from replay.debugger.writing.followed import Followed
 from replay.debugger.writing.stepping import Stepping
 from replay.debugger.writing.steps import StepWriter
 from replay.debugger.writing.words import bytes_of, counted
@@ -68,8 +69,8 @@ def replay_attempt(
 
 def stepping_of(source: RecordingSource, plan: Plan, steps: StepWriter, comparison: Comparison) -> Stepping:
     """Writes the steps of an attempt that follows its own log."""
-    shape, lineage = source.graph.task(plan.task), Lineage(source, plan.task, plan.take_from)
-    return Stepping(shape, lineage, steps, comparison, Bringers(), holds_back=False)
+    followed = Followed(Lineage(source, plan.task, plan.take_from))
+    return Stepping(source.graph.task(plan.task), followed, steps, comparison, holds_back=False)
 
 
 def restored_words(plan: Plan) -> str:

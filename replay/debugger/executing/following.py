@@ -19,6 +19,7 @@ from replay.debugger.together.ahead import Ahead
 from replay.debugger.together.exchange import Exchange
 from replay.debugger.turns import Turns
 from replay.debugger.walking.walk import Walk
+from replay.debugger.writing.followed import Followed
 from replay.debugger.writing.stepping import Stepping
 from replay.debugger.writing.steps import StepWriter
 from replay.debugger.writing.words import bytes_of, counted, no_logs
@@ -68,13 +69,15 @@ class Following:
         ]
         self.stepping = Stepping(
             shape,
-            Lineage(source, task, scene.before),
+            Followed(
+                Lineage(source, task, scene.before),
+                self.bringers,
+                plan.recovered,
+                Lineage(source, task, (scene.attempt,)),
+            ),
             self.steps,
             self.comparison,
-            self.bringers,
             holds_back=True,
-            recovered=plan.recovered,
-            own_lineage=Lineage(source, task, (scene.attempt,)),
             requested=self.walk.requested,
             exchange=self.exchange,
             on_epoch=self._on_epoch,

@@ -10,14 +10,13 @@ from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import BufferRow
-from replay.debugger.recorded.answers import Bringers
 from replay.debugger.recorded.inputs import Taken
-from replay.debugger.recorded.lineage import Lineage
-from replay.debugger.recorded.logs import Built, Logs
+from replay.debugger.recorded.logs import Built
 from replay.debugger.together.exchange import Exchange
 from replay.debugger.writing import flow_words
 from replay.debugger.writing.doing import Doing
 from replay.debugger.writing.filled import Filled
+from replay.debugger.writing.followed import Followed
 from replay.debugger.writing.state_keys import flat
 from replay.debugger.writing.state_watch import StateWatch
 from replay.debugger.writing.steps import StepWriter
@@ -41,21 +40,16 @@ from replay.runtime.operators import Operator, Timer
 
 @dataclass(slots=True)
 class Stepping:
-    """Watches an execution and its body. `lineage` says in whose log a determinant stands, `requested` which steps
-    asked for the buffers of an input.
+    """Watches an execution and its body. `requested` says which steps asked for the buffers of an input.
 
-    Up to `recovered` (None: throughout) the log that is followed is that of `lineage`; beyond it the replayed attempt
-    is a new execution, whose choices stand in `own_lineage`. `free`: a fork has left its log, and chooses for itself.
+    `free`: a fork has left its log, and chooses for itself.
     """
 
     shape: Task
-    lineage: Lineage
+    followed: Followed
     steps: StepWriter
     comparison: Comparison
-    bringers: Bringers
     holds_back: bool
-    recovered: Logs | None = None
-    own_lineage: Lineage | None = None
     requested: Mapping[ChannelId, int] = field(default_factory=dict)
     on_epoch: Callable[[int], None] = lambda epoch: None
     on_append: Callable[[], None] = lambda: None
@@ -156,7 +150,7 @@ class Stepping:
             asked = (f"step:{self.requested[channel]}",) if channel in self.requested else ()
             causes = (*self.steps.caused_by("restore"), *asked)
         else:
-            log = self._whose(MAIN, *self._ordered_at)
+            log = self.followed.whose(MAIN, *self._ordered_at)
             causes = (f"step:{order}",)
         if self.exchange is not None:
             causes += self.exchange.taken(channel, taken.receipt.sender_attempt, seq)
@@ -255,20 +249,6 @@ class Stepping:
 
     # --- determinants ---
 
-    def _is_beyond(self, thread: str, epoch: int, offset: int) -> bool:
-        return self.recovered is not None and offset >= len(self.recovered.get(thread, {}).get(epoch, b""))
-
-    def _whose(self, thread: str, epoch: int, offset: int) -> str:
-        return "The new attempt's own log" if self._is_beyond(thread, epoch, offset) else "The log"
-
-    def _causes_of(self, thread: str, epoch: int, number: int, offset: int) -> tuple[str, ...]:
-        """The determinant itself; and what brought it, where it came back from a holder."""
-        if self.own_lineage is not None and self._is_beyond(thread, epoch, offset):
-            return (self.own_lineage.cause(thread, epoch, number, offset), *self.steps.caused_by("restore"))
-        cause = self.lineage.cause(thread, epoch, number, offset)
-        brought = self.bringers.cause(self.shape.id, thread, epoch, offset)
-        return (cause, *brought, *self.steps.caused_by("merge"))
-
     def took(self, determinant: Determinant, epoch: int, offset: int) -> None:
         """The main thread used a determinant of the log that it follows."""
         if self._order_written and isinstance(determinant, Order):
@@ -286,7 +266,7 @@ class Stepping:
     ) -> int:
         number = self._numbers.get((thread, epoch), 0)
         self._numbers[thread, epoch] = number + 1
-        causes = self._causes_of(thread, epoch, number, offset)
+        causes = self.followed.causes(self.steps, thread, epoch, number, offset)
         causes += tuple([one for one in asked if one not in causes])
         upstream = ""
         if isinstance(determinant, Order) and determinant.channel < len(self.shape.inputs):
@@ -295,7 +275,7 @@ class Stepping:
         says = said(determinant, seeded=self._seeded)
         step = self.steps.write(
             kind,
-            f"{self._whose(thread, epoch, offset)} says that {says}{upstream}: determinant {number:,} of epoch "
+            f"{self.followed.whose(thread, epoch, offset)} says that {says}{upstream}: determinant {number:,} of epoch "
             f"{epoch}.",
             actor=thread,
             causes=causes,
@@ -348,7 +328,7 @@ class Stepping:
     def _appends(self, epoch: int, offset: int) -> str:
         if self.free:
             return "Chooses anew, and appends it"
-        return f"Appends it{'' if self._is_beyond(MAIN, epoch, offset) else ' again'}"
+        return f"Appends it{'' if self.followed.is_beyond(MAIN, epoch, offset) else ' again'}"
 
     def firing(self, determinant: Determinant) -> None:
         """An asynchronous determinant is about to be executed; the step is written when it is taken from the log."""
@@ -401,7 +381,7 @@ class Stepping:
         channel = self.shape.outputs[k].channel
         left = 0 if self.execution is None else self.execution.body.writers[k].queued_bytes
         causes = [f"step:{step}" for step in self._filled[k].cut(len(cut.payload), left=left)]
-        beyond = named is not None and self._is_beyond(thread, named.epoch, named.offset)
+        beyond = named is not None and self.followed.is_beyond(thread, named.epoch, named.offset)
         if named is not None:
             whose = f"The new attempt's own log of {thread}" if beyond else f"The log of {thread}"
             taken = self.steps.write(
@@ -409,7 +389,7 @@ class Stepping:
                 f"{whose} says that buffer {cut.seq} of {channel} has {bytes_of(named.buffer_bytes)}: determinant "
                 f"{named.seq:,} of epoch {named.epoch}.",
                 actor=thread,
-                causes=self._causes_of(thread, named.epoch, named.seq, named.offset),
+                causes=self.followed.causes(self.steps, thread, named.epoch, named.seq, named.offset),
                 log=thread,
                 log_offset=named.offset,
                 channel=channel,
