@@ -218,7 +218,7 @@ class RecoveryReplay:
     def _replay(self, logs: Returned) -> Turns[None]:
         source, scene = self.source, self.scene
         check_prefix_of_lineage(source, scene.task, scene.before, logs)
-        returned = _by_thread(logs)
+        returned = by_thread(logs)
         check_decodable(returned, "what was returned", source.graph.task(scene.task).counted_inputs)
         try:
             bringers = Bringers.of(self.walk.answers.holders_of(scene.task), logs, self.walk.started_us)
@@ -236,7 +236,7 @@ class RecoveryReplay:
         logs, scene = self.walk.started, self.scene
         if not logs or (self.following is not None and self.following.execution.log.lengths):
             return
-        returned, shape = _by_thread(logs), self.source.graph.task(scene.task)
+        returned, shape = by_thread(logs), self.source.graph.task(scene.task)
         check_decodable(returned, "what was returned", shape.counted_inputs)
         lineage = Lineage(self.source, scene.task, scene.before)
         walk_log(returned, shape, lineage, self.steps, bringers or Bringers())
@@ -440,7 +440,8 @@ class RecoveryReplay:
         return said
 
 
-def _by_thread(logs: Returned) -> dict[Thread, dict[int, bytes]]:
+def by_thread(logs: Returned) -> dict[Thread, dict[int, bytes]]:
+    """What was returned, as a replay follows it."""
     found: dict[Thread, dict[int, bytes]] = {}
     for copy in logs:
         found.setdefault(copy.log.thread, {})[copy.epoch] = copy.data

@@ -50,9 +50,10 @@ class Answering:
     def of(self, task: TaskId, epoch: int) -> Mapping[ChannelId, Answer]:
         """By output of the task, what is answered to a request for its own logs."""
         outputs = self.graph.task(task).outputs
-        return {one.channel: self._asked(ChannelId(one.channel), task, epoch) for one in outputs}
+        return {one.channel: self.asked(ChannelId(one.channel), task, epoch) for one in outputs}
 
-    def _asked(self, channel: ChannelId, of: TaskId, epoch: int) -> Answer:
+    def asked(self, channel: ChannelId, of: TaskId, epoch: int) -> Answer:
+        """What is answered there to a request for the logs of that task."""
         if channel.endswith(f">{WORLD}"):
             return self._left_outside(of, epoch)
         target = self.graph.channel(channel).target
@@ -79,7 +80,7 @@ class Answering:
         return Answer(answer.result, answer.logs)
 
     def _relayed(self, manager: RecoveryManager, asked: RequestDeterminants) -> tuple[Effect, ...]:
-        below = self._asked(asked.channel, asked.of, asked.epoch)
+        below = self.asked(asked.channel, asked.of, asked.epoch)
         return manager.handle(DeterminantsReturned(asked.channel, asked.of, below.result, below.logs))
 
     # --- what a survivor holds ---

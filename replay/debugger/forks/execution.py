@@ -313,7 +313,10 @@ class ForkExecution(Execution):
     # --- what comes between two elements, where no log says it ---
 
     def _fire_free(self) -> None:
-        """Checkpoints come where they were logged, timers when the clock has passed them."""
+        """Checkpoints come where they were logged, timers when the clock has passed them; neither before what others
+        have is rebuilt: that nothing came in between was a choice too."""
+        if self.world.left_at is None and any(self.pending):
+            return
         body = self.body
         waiting = self.world.asyncs.get(body.epoch, deque())
         while waiting and waiting[0].record_count <= body.record_count:

@@ -9,8 +9,9 @@ from replay.debugger.agreeing.lacking import first_lack
 from replay.debugger.attempt_replay import restored_words, stepping_of
 from replay.debugger.executing.following import Until
 from replay.debugger.executing.verify import operator_of, plan_of_attempt
+from replay.debugger.forks.again import Again
 from replay.debugger.forks.changes import MOST_CHANGES, At, Change, change_to_json
-from replay.debugger.forks.making import ForkSteps, Making, Of, fork_steps
+from replay.debugger.forks.making import FailsAgain, ForkSteps, Making, Of, fork_steps
 from replay.debugger.forks.places import PlaceFinder
 from replay.debugger.forks.preparing import prepared
 from replay.debugger.forks.recovery import ForkRecovery
@@ -23,7 +24,7 @@ from replay.debugger.recorded.story import Story
 from replay.debugger.sides.trace import Difference, Lockstep, NothingNoted, Noting, Trace
 from replay.debugger.turns import at_once
 from replay.debugger.writing.steps import Progress, StepWriter
-from replay.errors import CorruptMember, WrongSetting
+from replay.errors import CorruptMember, InvariantError, WrongSetting
 
 
 @dataclass(slots=True)
@@ -172,10 +173,16 @@ class _Run:
 
     def run(self) -> None:
         """To its end; raises where something is missing, or where the operator fails."""
-        if self.making.scene.failure is None:
-            self._attempt()
-        else:
-            self._recovery()
+        try:
+            if self.making.scene.failure is None:
+                self._attempt()
+            else:
+                self._recovery()
+        except FailsAgain:
+            survival = self.making.stages[-1].survival
+            if survival is None:
+                raise InvariantError("a task that fails again is asked what is left of it") from None
+            self.said = Again(self.making, self.steps, self.of.until, survival).run()
 
     def _attempt(self) -> None:
         making, steps = self.making, self.steps

@@ -43,7 +43,7 @@ class Of:
 
 @dataclass(slots=True)
 class Making:
-    """Without `stages` it is the replay itself, which is nobody's fork."""
+    """Without `stages` it is the replay itself, which is nobody's fork. `again`: the same task's next attempt."""
 
     source: RecordingSource
     story: Story
@@ -55,6 +55,8 @@ class Making:
     comparison: ForkComparison | None = None
     world: ForkWorld | None = None
     cut_logs: bool = False
+    again: Making | None = None
+    is_again: bool = False
 
     def graph_at(self, depth: int | None) -> Graph:
         """The job's, at another sharing depth."""
@@ -64,7 +66,13 @@ class Making:
     @property
     def ledger(self) -> Ledger:
         """What was given."""
-        return self.tracing.ledger if self.tracing is not None else Ledger()
+        mine = self.tracing.ledger if self.tracing is not None else Ledger()
+        return mine if self.again is None else mine.followed_by(self.again.ledger)
+
+    @property
+    def last(self) -> Making:
+        """That of the last attempt."""
+        return self if self.again is None else self.again
 
     # --- the parts of the run ---
 
@@ -125,17 +133,34 @@ def operator_named(source: RecordingSource, task: str, name: str) -> Operator:
         raise WrongSetting(str(fault.why), remedy="Name one that is installed here") from None
 
 
+class FailsAgain(BaseException):
+    """The task fails in the midst of whatever it does: no operator is to take it for its own fault."""
+
+
 class ForkSteps(StepWriter):
     """Numbers and writes the steps of a fork; at each step that is forked, one that says so comes first.
 
     `ends_at`: the step at which the replay that is forked was found to contradict its recording.
     """
 
-    __slots__ = ("before_us", "ends_at", "waiting")
+    __slots__ = ("before_us", "ends_at", "fails", "waiting")
 
     waiting: deque[Stage]
     ends_at: int | None
     before_us: int | None
+    fails: bool
+
+    def begin_anew(self, epoch: int) -> None:
+        """From here on they are those of another attempt."""
+        self.fails = False
+        self.state, self.epoch, self.record_count = "Standby", epoch, 0
+        self.last.clear()
+        self.said.clear()
+
+    @property
+    def forked(self) -> tuple[str, ...]:
+        """The step before, as a cause."""
+        return (f"step:{self.count - 1}",) if self.count else ()
 
     def is_due(self, at: int) -> bool:
         """Whether what is done next is done past that step; forks that are still to be told of count as steps."""
@@ -152,12 +177,14 @@ class ForkSteps(StepWriter):
             raise DivergenceFound("The replay that is forked diverges there.")
         while self.waiting and self.count >= self.waiting[0].at:
             stage = self.waiting.popleft()
-            before = (f"step:{self.count - 1}",) if self.count else ()
             words = f"Forked here from step {stage.at:,} of its parent: {stage.words}."
             # At the time of the step before it: that of what is taken next may be another one by the fork.
             now_us, self.t_us = self.t_us, self.t_us if self.before_us is None else self.before_us
-            StepWriter.write(self, "fork", words, causes=before)
+            StepWriter.write(self, "fork", words, causes=self.forked)
             self.t_us = now_us
+            self.fails = self.fails or stage.again
+        if self.fails:
+            raise FailsAgain
         self.before_us = self.t_us
         return StepWriter.write(self, kind, text, **fields)
 
@@ -171,5 +198,6 @@ def fork_steps(
 ) -> ForkSteps:
     """The steps of a run, from the first one on."""
     steps = ForkSteps(TracingSink(sink, making.noting), making.scene.task, progress, cancelled)
-    steps.waiting, steps.ends_at, steps.before_us = deque(making.stages), ends_at, None
+    steps.waiting, steps.ends_at = deque(making.stages), ends_at
+    steps.before_us, steps.fails = None, False
     return steps

@@ -46,6 +46,8 @@ def offers(
         found.append(Offer("lost"))
     if recovery and graph.manifest.protocol.logs:
         found += _of_recovery(graph, TaskId(task), row)
+    if graph.manifest.protocol.logs:
+        found.append(Offer("failure", "task", tuple(graph.order)))
     if row["kind"] not in ("transition", "request", "answer", "merge"):
         mine = graph.vertex_of(task).operator
         others = tuple(one for one in _operators() if one != mine)
@@ -62,7 +64,6 @@ def _operators() -> tuple[str, ...]:
 def _of_recovery(graph: Graph, task: TaskId, row: Mapping[str, Any]) -> list[Offer]:
     below = graph.all_downstream(task)
     holders = tuple(one for one in graph.order if one in below)
-    others = tuple(one for one in graph.order if one != task)
     found = []
     if row["state"] in _ASKING and holders:
         found.append(Offer("holder", "holder", holders))
@@ -72,4 +73,4 @@ def _of_recovery(graph: Graph, task: TaskId, row: Mapping[str, Any]) -> list[Off
         depths = ("full", *(str(one) for one in range(deepest + 1)))
         now = "full" if depth is None else str(depth)
         found.append(Offer("depth", "depth", tuple(one for one in depths if one != now), now))
-    return [*found, Offer("failure", "task", others)] if others else found
+    return found

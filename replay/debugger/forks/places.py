@@ -16,7 +16,7 @@ class ForkPlace:
     """`row` is the step that is forked; `thread`, `epoch` and `offset` say where its determinant stands.
 
     `own`: no log says it, the task chose it for itself, as a fork does that has left its log; what it chose is of the
-    kind `determinant`.
+    kind `determinant`. `asked`: the step that was named, which is what its determinant leads to, or `row` itself.
     """
 
     row: StepRow
@@ -24,6 +24,7 @@ class ForkPlace:
     merged: bool
     own: bool = False
     determinant: str | None = None
+    asked: int = 0
 
     @property
     def step(self) -> int:
@@ -89,7 +90,7 @@ class PlaceFinder:
             taken = last is not None and (last.epoch, last.log_offset) == (row.epoch, row.log_offset)
             at = last if taken and last is not None else row
         own = at.kind in ("append", "take-buffer")
-        self.found = ForkPlace(at, frozenset(self._answered), self._merged, own)
+        self.found = ForkPlace(at, frozenset(self._answered), self._merged, own, asked=row.step)
 
     def cause(self, step: int, cause: str) -> None:
         """A row of `causes`."""

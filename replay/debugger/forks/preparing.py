@@ -19,10 +19,12 @@ from replay.debugger.forks.changes import (
 from replay.debugger.forks.making import Making, operator_named
 from replay.debugger.forks.places import ForkPlace
 from replay.debugger.forks.stages import Losing, Stage
+from replay.debugger.forks.survival import survival
+from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.answers import Answers
 from replay.debugger.recorded.members import placed_buffers
 from replay.debugger.recorded.story import Story
-from replay.errors import WrongSetting
+from replay.errors import WrongSetting, printable
 from replay.model import MAIN, ChannelId, thread_of_output
 from replay.recovery.answers import Answer
 
@@ -32,7 +34,7 @@ _VALUES = ("timestamp", "rng", "serializable")
 
 def prepared(parent: Making, change: Change, place: ForkPlace) -> Stage:
     """The change as a stage; raises `WrongSetting` where it does not apply to the run at that place."""
-    stage = Stage(change, place, place.step)
+    stage = Stage(change, place, place.asked if isinstance(change, OfAnswers) else place.step)
     _check_after(parent, place)
     match change:
         case OtherOperator(name):
@@ -43,7 +45,9 @@ def prepared(parent: Making, change: Change, place: ForkPlace) -> Stage:
             elif isinstance(change, LostDeterminant):
                 stage.losing, first = _losing(parent, place)
                 stage.at = max(min(place.step, first), _begins(parent))
-        case LostHolder() | OtherDepth() | SecondFailure():
+        case SecondFailure():
+            _second_failure(parent, change, stage)
+        case LostHolder() | OtherDepth():
             stage.altered = _altered(parent, change, stage)
     ledger = parent.ledger
     stage.first = {output: ledger.since(output, stage.at).first for output in ledger.outputs}
@@ -56,6 +60,11 @@ def _begins(parent: Making) -> int:
 
 
 def _check_after(parent: Making, place: ForkPlace) -> None:
+    if any(stage.again for stage in parent.stages):
+        raise WrongSetting(
+            "the task failed again in this fork, and its next attempt is in no recording",
+            remedy="Make the other change first, if it is one of what is answered, or fork another replay",
+        )
     if place.step < _begins(parent):
         raise WrongSetting(
             f"step {place.step} is one of the replay that was forked, not of the fork, which begins at step "
@@ -136,6 +145,44 @@ def _main_places(parent: Making, k: int) -> dict[int, tuple[int, int]]:
 # --- what is answered ---
 
 
+def _second_failure(parent: Making, change: SecondFailure, stage: Stage) -> None:
+    """What is left of the task that fails there; and, where the forked one still asks, what is answered to it."""
+    source, story, graph = parent.source, parent.story, parent.source.graph
+    _check_logs(source)
+    if change.task not in graph:
+        raise WrongSetting(
+            f"there is no task {printable(change.task)} in this recording",
+            remedy="Name one of those that job.json lists",
+        )
+    task, mine = graph.task(change.task).id, change.task == parent.scene.task
+    chosen_anew = any(not isinstance(one.change, OfAnswers) for one in parent.stages)
+    if mine and parent.stages:
+        raise WrongSetting(
+            "what others would hold of what a fork does is in no recording, so that it can't fail again",
+            remedy="Let the replay fail that was forked first",
+        )
+    t_us = max(0, stage.place.row.t_us - 1)  # what bears the very time of the step may come after it
+    if not chosen_anew:
+        depth, down = _as_it_was(parent)
+        if parent.scene.failure is None or stage.place.row.state == "Running":
+            down.discard(parent.scene.task)
+        all_down = frozenset(down | down_at(story, t_us) | {task})
+        stage.survival = survival(Answering(source, story, Answers(source, story), t_us, all_down, depth), task)
+    fails = f"{task} fails {'again' if mine else 'too'} at this moment"
+    if stage.survival is None:
+        stage.words = f"{fails}; what comes back of its logs can't be told, as others may have had something else"
+    else:
+        stage.words = f"{fails}: {stage.survival.words()}"
+    stage.again = mine
+    if not mine and parent.scene.failure is not None:
+        stage.altered = _altered(parent, change, stage)
+
+
+def _check_logs(source: RecordingSource) -> None:
+    if not source.manifest.protocol.logs:
+        raise WrongSetting("the recording has no determinants that anybody held", remedy="Choose another change")
+
+
 def _altered(parent: Making, change: OfAnswers, stage: Stage) -> Mapping[ChannelId, Answer]:
     source, scene, place = parent.source, parent.scene, stage.place
     if scene.failure is None:
@@ -143,8 +190,7 @@ def _altered(parent: Making, change: OfAnswers, stage: Stage) -> Mapping[Channel
             "an attempt that is executed again from its own log asks nobody for it",
             remedy="Fork the replay of a failure with this change",
         )
-    if not source.manifest.protocol.logs:
-        raise WrongSetting("the recording has no determinants that anybody held", remedy="Choose another change")
+    _check_logs(source)
     depth, down = _as_it_was(parent)
     match change:
         case OtherDepth(other):
@@ -158,8 +204,7 @@ def _altered(parent: Making, change: OfAnswers, stage: Stage) -> Mapping[Channel
             down.add(_below(parent, place, holder))
             stage.words = f"{holder} had failed too, and answers for nobody"
         case SecondFailure(task):
-            down.add(_other_task(parent, task))
-            stage.words = f"{task} fails at this moment too"
+            down.add(task)
     t_us = place.row.t_us
     down |= down_at(parent.story, t_us)
     asked = Answering(source, parent.story, Answers(source, parent.story), t_us, frozenset(down), depth)
@@ -211,12 +256,3 @@ def _below(parent: Making, place: ForkPlace, holder: str) -> str:
     if place.merged:
         raise WrongSetting("every answer is in by this step", remedy="Fork before the answers are merged")
     return holder
-
-
-def _other_task(parent: Making, task: str) -> str:
-    graph = parent.source.graph
-    if task not in graph or task == parent.scene.task:
-        raise WrongSetting(
-            f"{task} is not another task of this recording", remedy="Name one of those that job.json lists"
-        )
-    return task

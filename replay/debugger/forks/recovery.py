@@ -111,7 +111,7 @@ class ForkFollowing(Following):
 
     def _plan(self) -> Plan:
         plan, making = Following._plan(self), self.making
-        if any(isinstance(stage.change, OfAnswers) for stage in making.stages):
+        if not making.cut_logs and any(isinstance(stage.change, OfAnswers) for stage in making.stages):
             making.cut_logs = self.tells and self._is_less()
         if making.cut_logs:
             plan = replace(plan, logs=self.returned, recovered=self.returned, beyond="the fork's own choices")
@@ -147,6 +147,8 @@ class ForkFollowing(Following):
             self.comparison.beyond.begun = self.goes_beyond
             return
         Following._tell_used_up(self)
+        if self.making.is_again:  # what it would have taken is what the attempt on record took
+            self.comparison.beyond.begun = self.execution.own_takes_only = False
 
 
 def _returned(recovered: Logs, whole: Logs, changed: Logs, place: ForkPlace) -> Logs:

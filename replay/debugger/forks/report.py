@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from replay.debugger.recorded.members import placed_receipts
 from replay.debugger.sides.closure import told
 from replay.debugger.sides.ledger import WRITES, Span, counted_of
 from replay.debugger.writing.words import counted, listed
@@ -41,7 +42,7 @@ def report_of(forked: Forked) -> dict[str, Any]:
     first = _first_of_all(forked)
     for output in task.outputs:
         first.setdefault(output.channel, 0)
-    world = made.world
+    world = made.last.world
     report: dict[str, Any] = {
         "step": forked.stage.at,
         "words": forked.stage.words,
@@ -55,6 +56,7 @@ def report_of(forked: Forked) -> dict[str, Any]:
         "uncompared": [span.to_json() for span in uncompared],
         **told(made.source, task.id, made.scene.attempt, first),
         "orphans": _orphans(forked),
+        "second_failure": None if forked.stage.survival is None else forked.stage.survival.to_json(),
         "ended": forked.ended,
         "new_execution": world is not None and (world.left_at is not None or not world.kept),
         "made_up": dict(world.made_up) if world is not None else {},
@@ -65,14 +67,29 @@ def report_of(forked: Forked) -> dict[str, Any]:
 
 def _orphans(forked: Forked) -> list[dict[str, Any]]:
     """Receivers that had received what the fork makes otherwise: they depend on what is not there any more."""
-    comparison = forked.made.comparison
-    if comparison is None or forked.made.scene.failure is None:
+    comparison = forked.made.last.comparison
+    if comparison is None or (forked.made.scene.failure is None and forked.made.again is None):
         return []
     outputs = forked.made.source.graph.task(forked.made.scene.task).outputs
     return [
         {"task": outputs[k].channel.partition(">")[2], "channel": outputs[k].channel, "buffer": seq}
         for k, seq in sorted(comparison.orphans.items())
+        if seq <= _had_received(forked, k)
     ]
+
+
+def _had_received(forked: Forked, k: int) -> int:
+    """The last buffer that the receiver had when the task failed again; all of them, where it did not."""
+    survival, source = forked.stage.survival, forked.made.source
+    if forked.made.again is None or survival is None:
+        return 1 << 62
+    channel = source.graph.channel(source.graph.task(forked.made.scene.task).outputs[k].channel)
+    receipts = (
+        receipt
+        for attempt in source.attempts(channel.target)
+        for _, _, receipt in placed_receipts(source, channel.target, attempt, channel.i)
+    )
+    return max((one.seq for one in receipts if one.received_us <= survival.t_us), default=-1)
 
 
 def _sentence(forked: Forked, report: dict[str, Any], like: Any) -> str:

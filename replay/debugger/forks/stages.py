@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from replay.debugger.forks.changes import Change, LostDeterminant, OfAnswers, OtherOrder, OtherValue
 from replay.debugger.forks.edits import edited
 from replay.debugger.forks.places import ForkPlace
+from replay.debugger.forks.survival import Survival
 from replay.debugger.recorded.logs import Logs
 from replay.model import ChannelId
 from replay.recovery.answers import Answer
@@ -27,6 +28,7 @@ class Stage:
     """`at` is the step from which on it is otherwise, `words` what is, as soon as that is known.
 
     `altered`: by output, what is answered instead. `first`: by output, the first buffer that it may affect.
+    `survival`: of another task that fails there, or of this one, which fails `again`.
     """
 
     change: Change
@@ -36,6 +38,8 @@ class Stage:
     losing: Losing | None = None
     altered: Mapping[ChannelId, Answer] = field(default_factory=dict)
     first: Mapping[str, int] = field(default_factory=dict)
+    survival: Survival | None = None
+    again: bool = False
 
     def edited(self, logs: Logs) -> Logs:
         """The logs as they are from here on."""

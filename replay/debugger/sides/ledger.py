@@ -91,6 +91,19 @@ class Ledger:
             return None
         return given.steps[number - given.first]
 
+    def followed_by(self, other: Ledger) -> Ledger:
+        """With what another execution gave beyond it: what was given stays given."""
+        found = Ledger()
+        for output in sorted({*self._given, *other._given}):
+            mine, beyond = self._given.get(output), other._given.get(output)
+            if mine is None or beyond is None:
+                found._given[output] = mine or beyond or _Given(0)
+                continue
+            skipped = max(0, mine.end - beyond.first)
+            digests = mine.digests + beyond.digests[skipped * _DIGEST_BYTES :]
+            found._given[output] = _Given(mine.first, digests, mine.steps + beyond.steps[skipped:])
+        return found
+
     def total(self) -> int:
         """All that was given."""
         return sum(len(given.steps) for given in self._given.values())

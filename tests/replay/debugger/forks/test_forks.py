@@ -150,7 +150,7 @@ REFUSED = [
     ({"change": "value", "value": 5}, 10**9, "has no step 1000000000"),
     ({"change": "operator", "operator": "os:system"}, 3, "is not installed here"),
     ({"change": "holder", "holder": "source.0"}, 3, "holds nothing of map-1.0"),
-    ({"change": "failure", "task": "nobody"}, 3, "is not another task"),
+    ({"change": "failure", "task": "nobody"}, 3, "there is no task nobody"),
     ({"change": "depth", "depth": "full"}, 1, "the sharing depth that the job ran at"),
 ]
 
