@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
@@ -21,6 +22,10 @@ from replay.debugger.forks.offers import Offer, offers
 from replay.errors import WrongSetting
 
 MOST_FORKS = 1000
+_OWN_SQL = "SELECT count(*) FROM steps WHERE task = $task AND step < $step AND actor <> 'coordinator'"
+_NUMBER_SQL = """
+SELECT step FROM steps WHERE task = $task AND actor <> 'coordinator' ORDER BY step LIMIT 1 OFFSET $number
+"""
 FORKABLE = ("identical", "free", "forked", "diverged")
 
 
@@ -37,17 +42,19 @@ def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
         if job.status not in READABLE:
             raise Refused(f"The job is {job.status}; a fork needs its tables.")
         _check_parent(parent, step)
+        task, failure, own = _of_one(parent, step)
         fork = Replay.objects.create(
             job=job,
             owner=user,
-            task=parent.task,
-            failure=parent.failure,
+            task=task,
+            failure=failure,
             attempt=parent.attempt,
             until=parent.until,
             parent=parent,
             before=parent.chain,
             diverged_at=parent.diverged_at if parent.change is not None else _diverged_at(parent),
             fork_step=step,
+            own_step=own,
             change=meant,
         )
         enqueue(Work.Kind.REPLAY, fork.id)
@@ -55,11 +62,42 @@ def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
     return fork
 
 
+def _of_one(parent: Replay, step: int) -> tuple[str, int | None, int | None]:
+    """(task, failure, step) of the replay that is forked; of several together the one that does the step, as its own
+    replay numbers it."""
+    if not parent.tasks:
+        return parent.task, parent.failure, None
+    with reading(parent) as written:
+        row = written.step(step)
+        if row is None or row["actor"] == "coordinator":
+            raise Problem(422, f"At step {step} no task does anything; fork at another.")
+        ((own,),) = written.rows(_OWN_SQL, {"task": row["task"], "step": step})
+    for one in sorted((one for one in parent.tasks if one["task"] == row["task"]), key=lambda one: one["attempt"]):
+        if own < one["steps"]:
+            return row["task"], one["failure"], own
+        own -= one["steps"]
+    raise Problem(422, f"Step {step} is of no attempt of {row['task']}; replay that task alone, and fork that.")
+
+
+def steps_in_parent(fork: Replay, steps: Iterable[int]) -> dict[int, int]:
+    """Of recoveries replayed together: how the parent numbers the steps that its task's own replay numbers so."""
+    if fork.own_step is None or fork.parent is None:
+        return {}
+    with reading(fork.parent) as written:
+        row = written.step(fork.fork_step or 0)
+        if row is None:
+            return {}
+        ((own,),) = written.rows(_OWN_SQL, {"task": row["task"], "step": row["step"]})
+        skipped = own - fork.own_step
+        found = {
+            one: written.rows(_NUMBER_SQL, {"task": row["task"], "number": skipped + one}) for one in sorted({*steps})
+        }
+    return {one: rows[0][0] for one, rows in found.items() if rows}
+
+
 def _check_parent(parent: Replay, step: int) -> None:
     if len(parent.chain) >= MOST_CHANGES:
         raise Refused(f"{len(parent.chain)} forks stand one on another here; fork one of those before it.")
-    if parent.tasks:
-        raise Refused("Recoveries replayed together are not forked; replay one of the tasks alone, and fork that.")
     if parent.status not in READABLE or parent.verdict not in FORKABLE:
         came = parent.verdict or parent.status
         raise Refused(f"This replay is {came}; what its forks would begin from is not known.")

@@ -56,6 +56,8 @@ class Replay(models.Model):
     change = models.JSONField(null=True, blank=True)
     # Of a fork of a fork: [{step, change}] of those before it, the first one first. They may be deleted meanwhile.
     before = models.JSONField(default=list, blank=True)
+    # Of a fork of recoveries replayed together, the step as the own replay of the task that does it numbers it.
+    own_step = models.BigIntegerField(null=True, blank=True)
     # Of a fork, the step at which the replay diverged that was forked first.
     diverged_at = models.BigIntegerField(null=True, blank=True)
     status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
@@ -84,7 +86,12 @@ class Replay(models.Model):
     @property
     def chain(self) -> list[dict[str, Any]]:
         """Of a fork, the changes from the replay on that is nobody's fork; empty for that."""
-        return [] if self.change is None else [*self.before, {"step": self.fork_step, "change": self.change}]
+        return [] if self.change is None else [*self.before, {"step": self.done_at, "change": self.change}]
+
+    @property
+    def done_at(self) -> int | None:
+        """Of a fork, the step that is forked, as a replay of its task alone numbers it."""
+        return self.fork_step if self.own_step is None else self.own_step
 
     @property
     def named(self) -> str:

@@ -51,6 +51,12 @@ def span(one: dict[str, Any]) -> str:
     return f"{numbers} to the world outside" if noun == "write" else f"{numbers} of {one['output']}"
 
 
+@register.filter
+def bytes_back(returned: list[list[Any]]) -> str:
+    """How much of a task's logs comes back."""
+    return measures.byte_size(sum(upto for *_, upto in returned))
+
+
 @register.simple_tag
 def duration_between(start_us: int, end_us: int) -> str:
     return measures.duration(end_us - start_us)

@@ -39,10 +39,23 @@ def forks_context(replay: Replay, written: StepReader, step: int) -> dict[str, A
         "offers": [(one, *WORDS[one.change]) for one in forks.offered(replay, written, step)],
         "forks": fork_rows(replay, 0, SHOWN),
         "forks_in_all": replay.forks.count(),
-        "fork": replay.detail.get("fork") if replay.change else None,
+        "fork": _told(replay),
         "begins_at": forks.begins_at(replay),
         "ancestors": _ancestors(replay),
     }
+
+
+def _told(replay: Replay) -> dict[str, Any] | None:
+    """What came of a fork, with the steps of its parent as that numbers them."""
+    told = replay.detail.get("fork") if replay.change else None
+    if not isinstance(told, dict) or replay.own_step is None:
+        return told
+    numbers = forks.steps_in_parent(replay, (one["first"]["step"] for one in told["differences"] if one["first"]))
+    differences = [
+        one if one["first"] is None else {**one, "first": {**one["first"], "step": numbers.get(one["first"]["step"])}}
+        for one in told["differences"]
+    ]
+    return {**told, "differences": differences}
 
 
 def fork_rows(replay: Replay, first: int, count: int) -> list[Replay]:

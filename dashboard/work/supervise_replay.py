@@ -60,7 +60,7 @@ def _replay(held: Claim, lease: Lease, replay: Replay) -> dict[str, Any]:
         until=replay.until,
         on_divergence=replay.on_divergence,
         hunt=replay.hunt,
-        fork_step=replay.fork_step,
+        fork_step=replay.done_at,
         change=replay.change,
         before=replay.before,
         diverged_at=replay.diverged_at,

@@ -17,6 +17,7 @@ from replay.debugger.forks.preparing import prepared
 from replay.debugger.forks.recovery import ForkRecovery
 from replay.debugger.forks.report import report_of
 from replay.debugger.forks.stages import Stage
+from replay.debugger.forks.together import own_step
 from replay.debugger.outcome import DivergenceFound, Missing, Outcome
 from replay.debugger.ports import NoSteps, RecordingSource, StepSink
 from replay.debugger.recorded.scene import Scene, scenes_of
@@ -64,6 +65,8 @@ def fork(
 ) -> Outcome:
     """Replays what `replay` would, but with the change at that step; the steps before it are those of the parent.
 
+    Of recoveries that are replayed together, the task that does the step is forked, in its own replay: the others go
+    on as recorded.
     `before`: the changes of the forks that the parent is one of, the first one first, each with its step in its own
     parent. `diverged_at`: the step at which the replay that was forked first diverged.
     The verdict is `forked`; `unknown` where the recording lacks what the parent needs. Raises `WrongSetting` where the
@@ -77,10 +80,8 @@ def fork(
     story = Story.read(source.events())
     scene, *others = scenes_of(source, story, task=task, failure=failure, attempt=attempt)
     if others:
-        raise WrongSetting(
-            f"failure {scene.failure} is replayed together with others, and a fork is of one task",
-            remedy="Name the task, and the step as it is numbered in that task's own replay",
-        )
+        scene, own = own_step(source, (scene, *others), chain[0].step, until, progress, cancelled)
+        chain = (At(own, chain[0].change), *chain[1:])
     run = _Runs(Of(task, failure, attempt, until), source, story, scene, diverged_at, progress, cancelled)
     with Trace() as trace:
         try:

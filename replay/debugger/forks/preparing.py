@@ -167,7 +167,8 @@ def _second_failure(parent: Making, change: SecondFailure, stage: Stage) -> None
         if parent.scene.failure is None or stage.place.row.state == "Running":
             down.discard(parent.scene.task)
         all_down = frozenset(down | down_at(story, t_us) | {task})
-        stage.survival = survival(Answering(source, story, Answers(source, story), t_us, all_down, depth), task)
+        stage.asked = Answering(source, story, Answers(source, story), t_us, all_down, depth)
+        stage.survival = survival(stage.asked, task)
     fails = f"{task} fails {'again' if mine else 'too'} at this moment"
     if stage.survival is None:
         stage.words = f"{fails}; what comes back of its logs can't be told, as others may have had something else"
@@ -207,7 +208,8 @@ def _altered(parent: Making, change: OfAnswers, stage: Stage) -> Mapping[Channel
             down.add(task)
     t_us = place.row.t_us
     down |= down_at(parent.story, t_us)
-    asked = Answering(source, parent.story, Answers(source, parent.story), t_us, frozenset(down), depth)
+    asked = stage.asked or Answering(source, parent.story, Answers(source, parent.story), t_us, frozenset(down), depth)
+    stage.asked = asked
     settled = _settled(change, place)
     found = {} if place.merged else asked.of(scene.task, scene.checkpoint)
     return {channel: answer for channel, answer in found.items() if channel not in settled}

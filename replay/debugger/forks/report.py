@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from replay.debugger.forks.together import others_of, told_of_others
 from replay.debugger.recorded.members import placed_receipts
 from replay.debugger.sides.closure import told
 from replay.debugger.sides.ledger import WRITES, Span, counted_of
@@ -61,6 +62,8 @@ def report_of(forked: Forked) -> dict[str, Any]:
         "new_execution": world is not None and (world.left_at is not None or not world.kept),
         "made_up": dict(world.made_up) if world is not None else {},
     }
+    others = others_of(made.source, made.story, made.scene)
+    report["together"] = told_of_others(others, report["downstream"], forked.stage.asked)
     report["sentence"] = _sentence(forked, report, like)
     return report
 
@@ -116,6 +119,9 @@ def _sentence(forked: Forked, report: dict[str, Any], like: Any) -> str:
         )
     if report["new_execution"]:
         parts.append("Where the log does not apply it is a new execution.")
+    if report["together"]:
+        who = listed([one["task"] for one in report["together"]])
+        parts.append(f"What {who} would do otherwise, recovering at the same time, is not worked out.")
     if report["orphans"]:
         who = listed([f"{one['task']} (buffer {one['buffer']})" for one in report["orphans"]])
         parts.append(f"It contradicts what {who} had received: orphans.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from replay.debugger.forks.answering import Answering
 from replay.debugger.forks.changes import Change, LostDeterminant, OfAnswers, OtherOrder, OtherValue
 from replay.debugger.forks.edits import edited
 from replay.debugger.forks.places import ForkPlace
@@ -28,6 +29,7 @@ class Stage:
     """`at` is the step from which on it is otherwise, `words` what is, as soon as that is known.
 
     `altered`: by output, what is answered instead. `first`: by output, the first buffer that it may affect.
+    `asked` answers to whoever asks from there on, where that is otherwise.
     `survival`: of another task that fails there, or of this one, which fails `again`.
     """
 
@@ -39,6 +41,7 @@ class Stage:
     altered: Mapping[ChannelId, Answer] = field(default_factory=dict)
     first: Mapping[str, int] = field(default_factory=dict)
     survival: Survival | None = None
+    asked: Answering | None = None
     again: bool = False
 
     def edited(self, logs: Logs) -> Logs:

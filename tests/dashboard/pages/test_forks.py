@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.template.loader import render_to_string
 
 from dashboard import forks, store
 from dashboard.comparing import Chosen, compare
 from dashboard.jobs import Refused
 from dashboard.models import Job, JobShare, Replay, Work
 from dashboard.problems import Problem
+from dashboard.queries.steps import reading
+from dashboard.views.replay_forks import forks_context
 from ingest.jobs.replay import run
 from ingest.lake.steps import ParquetStepSink
 from replay.bundle.containers import open_container
@@ -22,7 +25,8 @@ from replay.bundle.limits import Limits
 from replay.bundle.pack import write_pack
 from replay.debugger.forks.changes import MOST_CHANGES
 from tests.dashboard.pages.conftest import as_seen_by
-from tests.replay.debugger.recordings import one_failure
+from tests.replay.debugger.recordings import failing, one_failure
+from tests.replay.debugger.worlds import MemoryMembers
 
 
 class Told:
@@ -37,8 +41,12 @@ class Told:
 
 @pytest.fixture
 def job(owner: User, tmp_path: Path) -> Job:
+    return stored(owner, one_failure(), tmp_path)
+
+
+def stored(owner: User, members: MemoryMembers, tmp_path: Path) -> Job:
     folder = tmp_path / "bundle"
-    for name, data in one_failure().members.items():
+    for name, data in members.members.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
@@ -62,7 +70,7 @@ def executed(replay: Replay) -> Replay:
         "failure": replay.failure,
         "attempt": replay.attempt,
         "on_divergence": replay.on_divergence,
-        "fork_step": replay.fork_step,
+        "fork_step": replay.done_at,
         "change": replay.change,
         "before": replay.before,
         "diverged_at": replay.diverged_at,
@@ -167,6 +175,31 @@ def test_a_fork_is_forked_again_and_again_and_each_is_held_against_its_parent(jo
     made.refresh_from_db()
     page = as_seen_by(owner).get(f"/replays/{made.id}/?step={step}").content.decode()
     assert made.parent is None and page.count(", deleted") == MOST_CHANGES - 1
+
+
+def test_a_fork_of_recoveries_replayed_together_is_of_the_task_that_does_the_step(owner: User, tmp_path: Path) -> None:
+    job = stored(owner, failing("map-1.0@115+map-2.0@115", depth=5), tmp_path)
+    parent = executed(Replay.objects.create(job=job, owner=owner, failure=0))
+    assert len(parent.tasks) == 2
+    for task in ("map-1.0", "map-2.0"):
+        with reading(parent) as written:
+            sql = "SELECT step FROM taken WHERE task = $task AND determinant = $kind ORDER BY step LIMIT 1 OFFSET 9"
+            ((step,),) = written.rows(sql, {"task": task, "kind": "timestamp"})
+        assert "value" in names_at(parent, step)
+        fork = executed(forks.start(owner, parent, step, {"change": "value", "value": 1600000123456}))
+        assert fork.task == task and fork.fork_step == step and fork.own_step is not None and fork.own_step < step
+        assert fork.detail["fork"]["step"] == fork.own_step and fork.verdict == "forked"
+        with reading(fork) as written:
+            shown = render_to_string(
+                "dashboard/partials/fork_banner.html", {"replay": fork, **forks_context(fork, written, 0)}
+            )
+        assert f"?step={step}" in shown and "is not worked out" in shown and "Recovering with it" in shown
+        theirs = forks.steps_in_parent(fork, [fork.own_step])
+        assert theirs == {fork.own_step: step}
+        again = forks.start(owner, fork, fork.own_step + 3, {"change": "failure", "task": "sink.0"})
+        assert again.before == [{"step": fork.own_step, "change": fork.change}] and again.own_step is None
+    with pytest.raises(Problem, match="no task does anything"):
+        forks.start(owner, parent, parent.steps - 1, {"change": "lost"})
 
 
 def test_many_forks_are_a_window_on_the_page_and_limited(job: Job, owner: User) -> None:

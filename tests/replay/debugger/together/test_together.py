@@ -156,8 +156,32 @@ def check_order(bundle: Bundle, kept: Kept, where: str) -> None:
     assert all(kept.rows[step].task in tasks and kept.rows[before].task in tasks for step, before in kept.open_orders)
 
 
-def test_a_fork_is_of_one_task() -> None:
+def test_a_fork_is_of_the_task_that_does_the_step() -> None:
     bundle = bundle_of(failing(*NEIGHBOURS, depth=5))
-    change = change_of({"change": "lost"})
-    with pytest.raises(WrongSetting, match="replayed together with others, and a fork is of one task"):
-        fork(bundle, step=100, change=change, failure=0)
+    _, kept = together(bundle, 0)
+    change = change_of({"change": "value", "value": 1_600_000_123_456})
+    for task, other in (("map-1.0", "map-2.0"), ("map-2.0", "map-1.0")):
+        steps = [step for step, of, kind, *_ in kept.determinants if (of, kind) == (task, "timestamp")]
+        step = steps[len(steps) // 2]
+        own = sum(row.task == task for row in kept.rows[:step])
+        failure = next(one["failure"] for one in together(bundle, 0)[0].detail["tasks"] if one["task"] == task)
+        made, single = Kept(), Kept()
+        outcome = fork(bundle, step=step, change=change, failure=0, sink=made)
+        assert outcome == fork(bundle, step=own, change=change, failure=failure, task=task, sink=single)
+        assert made.rows == single.rows and made.rows[own].kind == "fork" and outcome.task == task
+        assert [row[1:] for row in made.rows[:own]] == of_task(kept, task)[:own]
+        (told,) = outcome.detail["fork"]["together"]
+        assert told["task"] == other and told["may_be_affected"] == (task == "map-1.0")
+        assert f"What {other} would do otherwise" in outcome.sentence
+    with pytest.raises(WrongSetting, match="no task does step"):
+        fork(bundle, step=len(kept.rows) - 1, change=change, failure=0)
+
+
+def test_what_another_holder_lost_means_for_those_that_recover_with_it() -> None:
+    bundle = bundle_of(failing(*NEIGHBOURS, depth=5, sharing_depth=2))
+    _, kept = together(bundle, 0)
+    step = first(kept, "map-2.0", "request", "for what it holds of the logs of map-2.0").step
+    outcome = fork(bundle, step=step, change=change_of({"change": "holder", "holder": "map-3.0"}), failure=0)
+    (told,) = outcome.detail["fork"]["together"]
+    assert told["task"] == "map-1.0" and told["recovery"]["task"] == "map-1.0"
+    assert set(told["recovery"]["answers"]) == {"map-1.0>map-2.0"}
