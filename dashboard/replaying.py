@@ -207,10 +207,9 @@ def _forks_as_work(
 ) -> dict[str, Any]:
     """Of the last replay of this that goes as far and can be forked there; where there is none, of one made now."""
     one = wanted.targets(failures)[0]
-    if one.failure is not None and one.task is None:  # a fork is of one task
-        one = replace(one, task=dict(failures).get(one.failure))
     made = job.replays.filter(failure=one.failure, attempt=one.attempt, until=one.until, change=None, hunt=False)
-    known = made.filter(task=one.task) if one.task else made
+    # Without a task it may be a replay of several recoveries together, whose steps have numbers of their own.
+    known = made.filter(task=one.task) if one.task else made.filter(task="") if len(failures) > 1 else made
     parent = known.filter(verdict__in=forks.FORKABLE).first()
     if parent is None:
         parent = _started(job, replace(one, on_divergence="stop", hunt=False))
