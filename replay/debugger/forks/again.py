@@ -74,7 +74,6 @@ class Again:
             attempt=max(known, default=0) + 1,
             checkpoint=self.survival.checkpoint,
             before=(before.attempt, *before.before),
-            failed_attempt=before.attempt,
         )
 
     def _asked(self, scene: Scene) -> ForkWalk:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from replay.debugger.executing.execution import Execution, Plan
+from replay.debugger.executing.partings import check_machine
 from replay.debugger.forks.changes import OtherOperator, OtherOrder, OtherValue
 from replay.debugger.forks.edits import with_value
 from replay.debugger.forks.stages import Losing, Stage
@@ -216,7 +217,8 @@ class ForkExecution(Execution):
         try:
             other.open(self.body)
             other.restore(before.snapshot())
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
+            check_machine(fault)
             raise DivergenceFound(
                 f"{type(other).__name__} can't take over the state of {type(before).__name__}: "
                 f"{type(fault).__name__}: {fault}.",

@@ -97,7 +97,8 @@ def _had_received(forked: Forked, k: int) -> int:
 
 def _sentence(forked: Forked, report: dict[str, Any], like: Any) -> str:
     again = f", itself fork {len(forked.made.stages) - 1} of one replay," if len(forked.made.stages) > 1 else ""
-    parts = [f"Forked{again} at step {forked.stage.at:,}: {forked.stage.words}."]
+    own = f" of {forked.made.scene.task}'s own replay" if report["together"] else ""
+    parts = [f"Forked{again} at step {forked.stage.at:,}{own}: {forked.stage.words}."]
     if forked.said and forked.said not in parts[0]:
         parts.append(f"{forked.said.rstrip('.')}.")
     if forked.ended:

@@ -48,8 +48,9 @@ class Failing:
     stats: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
 
-    def of_seed(self, seed: int, *, each: int, failures: bool) -> None:
-        """`failures`: tasks fail that are recovering, or have recovered; else those that never failed."""
+    def of_seed(self, seed: int, *, each: int, failures: bool, others: bool = False) -> None:
+        """`failures`: tasks fail that are recovering, or have recovered; else those that never failed. `others`: it is
+        another task's replay that is forked."""
         options, draw = random_options(seed), Random(f"failing {seed}")
         if not failures:
             options = replace(options, kills=(), kills_in=(), suspects=())
@@ -61,6 +62,8 @@ class Failing:
             {"task": task, "failure": failure} for failure, event in story.failures.items() if event["task"] == task
         ]
         cases.append({"task": task, "attempt": 0})
+        if others:
+            cases = [{"task": one, "attempt": 0} for one in bundle.tasks() if one != task]
         for of in draw.sample(cases, min(len(cases), 2)):
             kept = Kept()
             if replay(bundle, **of, until="end", sink=kept).verdict not in ("identical", "free"):
@@ -68,13 +71,20 @@ class Failing:
                 continue
             for _ in range(each):
                 step = draw.randrange(len(kept.rows))
-                self._one(options, bundle, of, step, kept, f"seed {seed}, {of}, step {step}")
+                self._one(options, bundle, of, task, step, kept, f"seed {seed}, {of}, step {step}")
 
     def _one(
-        self, options: RecordOptions, bundle: Bundle, of: dict[str, Any], step: int, parent: Kept, where: str
+        self,
+        options: RecordOptions,
+        bundle: Bundle,
+        of: dict[str, Any],
+        task: str,
+        step: int,
+        parent: Kept,
+        where: str,
     ) -> None:
         self.cuts.made.clear()
-        change = change_of({"change": "failure", "task": of["task"]})
+        change = change_of({"change": "failure", "task": task})
         kept = Kept()
         try:
             outcome = fork(bundle, step=step, change=change, until="end", sink=kept, **of)
@@ -88,9 +98,13 @@ class Failing:
         told = outcome.detail["fork"]["second_failure"]
         if parent.rows[:step] != kept.rows[:step] or kept.rows[step].kind != "fork":
             self.faults.append(f"is not its parent before step {step}: {where}")
-        kill = f"{of['task']}@{(told['t_us'] + 1) / 1000:g}"
+        kill = f"{task}@{(told['t_us'] + 1) / 1000:g}"
         real = recorded(replace(options, kills=(*options.kills, kill)))
-        made = ran[-1] if ran and any(row.kind == "cut-buffer" and row.step > step for row in kept.rows) else {}
+        made = (
+            ran[-1]
+            if ran and of["task"] == task and any(row.kind == "cut-buffer" and row.step > step for row in kept.rows)
+            else {}
+        )
         self._against(bundle, real, told, made, f"{where}, against --kill {kill}")
 
     def _against(self, bundle: Bundle, real: Bundle, told: dict[str, Any], made: Made, where: str) -> None:

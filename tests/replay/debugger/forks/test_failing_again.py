@@ -28,6 +28,18 @@ def test_a_task_fails_again_as_it_does_in_the_engine(seed: int, monkeypatch: pyt
     assert not failing.faults, "\n".join(failing.faults)
 
 
+@pytest.mark.parametrize("seed", range(20, 28))
+def test_what_is_left_of_another_task_that_fails_is_what_the_engine_gives_back(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cuts = Cuts()
+    cuts.watch(monkeypatch)
+    failing = Failing(cuts)
+    for failures in (False, True):
+        failing.of_seed(seed, each=2, failures=failures, others=True)
+    assert not failing.faults, "\n".join(failing.faults)
+
+
 def test_a_task_that_recovers_fails_again_and_recovers_once_more() -> None:
     bundle, parent, kept = bundle_of(one_failure()), Kept(), Kept()
     replay(bundle, failure=0, sink=parent)

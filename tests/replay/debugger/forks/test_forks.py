@@ -12,6 +12,9 @@ from replay.debugger.outcome import Outcome
 from replay.debugger.replay import replay
 from replay.errors import WrongSetting
 from replay.jobs.options import RecordOptions
+from replay.jobs.registry import OPERATORS
+from replay.model import Record
+from replay.runtime.operators import Context, Operator
 from replay.simulation.replays import recorded
 from tests.replay.debugger.forks.made import Cuts, Forks
 from tests.replay.debugger.recordings import one_failure
@@ -143,6 +146,40 @@ def test_an_operator_that_is_installed_takes_over_the_state() -> None:
     report = outcome.detail["fork"]
     assert report["words"].startswith("the operator replay.jobs.pass_through:Relay goes on with the state of")
     assert report["outputs"]["changed"] or report["outputs"]["gone"] or report["ended"]
+
+
+class Hostile(Operator):
+    """Does its worst when it is given somebody else's state."""
+
+    worst: BaseException
+
+    def on_record(self, record: Record, context: Context) -> None:
+        """Never comes to it."""
+
+    def restore(self, state: Any) -> None:
+        raise self.worst
+
+
+@pytest.mark.parametrize("worst", [RuntimeError("no"), SystemExit(3), KeyError("k"), RecursionError()])
+def test_another_operator_that_fails_ends_the_fork_and_nothing_else(
+    worst: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Hostile, "worst", worst, raising=False)
+    monkeypatch.setitem(OPERATORS, "planted:Hostile", Hostile)
+    bundle = bundle_of(one_failure())
+    change = {"change": "operator", "operator": "planted:Hostile"}
+    outcome, _ = forked(change, 60, bundle, task="map-1.0", attempt=0)
+    report = outcome.detail["fork"]
+    assert outcome.verdict == "forked" and "Hostile can't take over the state" in report["ended"]
+    assert type(worst).__name__ in report["ended"] and report["cannot_be_affected"] > 0
+
+
+def test_memory_that_another_operator_uses_up_is_no_result_of_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Hostile, "worst", MemoryError(), raising=False)
+    monkeypatch.setitem(OPERATORS, "planted:Hostile", Hostile)
+    change = {"change": "operator", "operator": "planted:Hostile"}
+    with pytest.raises(MemoryError):
+        forked(change, 60, bundle_of(one_failure()), task="map-1.0", attempt=0)
 
 
 REFUSED = [
