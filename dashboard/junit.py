@@ -36,12 +36,12 @@ def write(path: Path, outcomes: Mapping[str, list[dict[str, Any]]], errors: Mapp
     """One suite per bundle, one case per replay; a bundle that could not be read is an error."""
     root = ElementTree.Element("testsuites", name="clonoscope replay")
     for bundle, replays in outcomes.items():
-        suite = ElementTree.SubElement(root, "testsuite", name=bundle, tests=str(len(replays)))
+        suite = ElementTree.SubElement(root, "testsuite", name=_clean(bundle), tests=str(len(replays)))
         for replay in replays:
-            _case(suite, bundle, replay)
+            _case(suite, _clean(bundle), replay)
     for bundle, error in errors.items():
-        suite = ElementTree.SubElement(root, "testsuite", name=bundle, tests="1", errors="1")
-        case = ElementTree.SubElement(suite, "testcase", classname=bundle, name="read")
+        suite = ElementTree.SubElement(root, "testsuite", name=_clean(bundle), tests="1", errors="1")
+        case = ElementTree.SubElement(suite, "testcase", classname=_clean(bundle), name="read")
         ElementTree.SubElement(case, "error", message=_clean(error))
     part = path.with_name(f".{path.name}.part")
     ElementTree.ElementTree(root).write(part, encoding="utf-8", xml_declaration=True)
@@ -50,7 +50,7 @@ def write(path: Path, outcomes: Mapping[str, list[dict[str, Any]]], errors: Mapp
 
 def _case(suite: ElementTree.Element, bundle: str, replay: dict[str, Any]) -> None:
     of = f"attempt {replay['attempt']}" if replay["failure"] is None else f"failure {replay['failure']}"
-    case = ElementTree.SubElement(suite, "testcase", classname=bundle, name=f"{replay['task']} {of}")
+    case = ElementTree.SubElement(suite, "testcase", classname=bundle, name=_clean(f"{replay['task']} {of}"))
     if not is_good(replay):
         suite.set("failures", str(int(suite.get("failures", "0")) + 1))
         good = replay["verdict"] in GOOD_VERDICTS

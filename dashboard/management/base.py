@@ -68,18 +68,23 @@ class Command(BaseCommand, ABC):
         try:
             outcome = self.run(**options)
         except OPERATING as error:
-            self.stderr.write(f"{self._name()}: {error}")
+            self.stderr.write(_sayable(f"{self._name()}: {error}"))
             outcome = Outcome("", {"error": str(error)}, USAGE if isinstance(error, WrongUse) else ERROR)
         except KeyboardInterrupt:
             self.stderr.write(f"{self._name()}: interrupted")
             outcome = Outcome("", {"error": "interrupted"}, ERROR)
         if outcome.text:
-            self.stdout.write(outcome.text)
+            self.stdout.write(_sayable(outcome.text))
         if options["json"]:
-            self.stdout.write(json.dumps(outcome.fields, ensure_ascii=False, separators=(",", ":")))
+            self.stdout.write(_sayable(json.dumps(outcome.fields, ensure_ascii=False, separators=(",", ":"))))
         self.stdout.flush()
         if outcome.status != GOOD:
             sys.exit(outcome.status)
 
     def _name(self) -> str:
         return type(self).__module__.rpartition(".")[2].replace("_", "-")
+
+
+def _sayable(text: str) -> str:
+    """A name that is no UTF-8 can't be written as it is; in JSON too, what stands for it is an escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from ingest.jobs.confined import confine
 from ingest.jobs.lifeline import Answers, Command, log_to_standard_error, only_command
 from ingest.jobs.limits import limit_behind, limit_resources, use_reserve
 from ingest.replay_limits import ReplayLimits
@@ -41,6 +42,7 @@ def main() -> int:
 
     try:
         limit_resources(limits, give_up)
+        confine()
         answers.send(outcome=run(request))
     except ReplayError as fault:
         answers.send(failed=str(fault))

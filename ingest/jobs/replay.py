@@ -10,13 +10,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ingest.jobs.confined import confine
 from ingest.jobs.lifeline import Answers, Command, log_to_standard_error, only_command
 from ingest.jobs.limits import limit_behind, limit_resources, operators_line, use_reserve
 from ingest.lake.steps import ParquetStepSink
 from ingest.replay_limits import ReplayLimits
 from replay.bundle.reader import open_bundle
 from replay.debugger.replay import replay
-from replay.errors import ReplayError
+from replay.errors import ReplayError, printable
 
 TELL_EVERY_S = 0.2
 
@@ -117,11 +118,18 @@ def _limited(request: Command, answers: Answers, sink: ParquetStepSink, limits: 
 
     try:
         limit_resources(limits, give_up)
+        confine()
         run(request, answers, sink)
     except BaseException as fault:
         which, where = limit_behind(fault), operators_line(fault.__traceback__)
-        if which is None:
+        if which is None and isinstance(fault, Exception):
             raise
+        if which is None:  # past whatever the engine catches, as an operator may raise
+            log.exception("replay failed")
+            sink.keep()
+            raised = f"{type(fault).__name__}: {printable(str(fault))}".removesuffix(": ")
+            answers.send(failed=f"The replay was ended by {raised} after {sink.steps:,} steps{where}.")
+            return
         use_reserve()
         # What filled the memory hangs on the frames that the exception came through.
         link: BaseException | None = fault

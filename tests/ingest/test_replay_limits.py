@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ingest.jobs.confined import MOST_PRINTED
 from ingest.jobs.limits import MAPPED_BYTES, LimitReached, limit_behind
 from ingest.lake.step_reader import StepReader
 from ingest.launch import ReplayChildDied, ReplayFailed, ReplayLimits, ReplayRequest, run_replay
@@ -116,6 +117,69 @@ def test_c_code_that_holds_the_interpreter_is_ended_from_outside(path: Path, rec
 def test_an_operator_that_exits_is_a_result_and_no_death(path: Path, recorded: Path, tmp_path: Path):
     outcome = replayed(recorded, tmp_path, "Exits")
     assert outcome["verdict"] == "diverged" and "SystemExit" in outcome["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "said"),
+    [
+        ("KillsItsParent", "may send signals only to itself and to programs that it started"),
+        ("KillsEverybody", "may send signals only to itself and to programs that it started"),
+        ("Forks", "may not be forked"),
+        ("Recurses", "RecursionError"),
+    ],
+)
+def test_what_would_harm_others_is_an_operators_fault_with_its_line(
+    path: Path, recorded: Path, tmp_path: Path, operator: str, said: str
+):
+    outcome = replayed(recorded, tmp_path, operator)
+    assert outcome["verdict"] == "diverged" and said in outcome["sentence"], outcome["sentence"]
+    line = outcome["detail"]["line"]
+    assert line["file"] == "shop/operators.py" and line["function"].startswith(f"{operator}.")
+    assert StepReader(tmp_path / "steps").complete
+
+
+@pytest.mark.parametrize("operator", ["LeavesThreads", "Floods", "StartsPrograms"])
+def test_what_an_operator_leaves_behind_ends_with_its_replay(
+    path: Path, recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operator: str
+):
+    monkeypatch.setenv("SHOP_LEFT_BEHIND", str(tmp_path / "pid"))
+    outcome = replayed(recorded, tmp_path, operator)
+    assert outcome["verdict"] == "identical", outcome["sentence"]
+    log = (tmp_path / "replay.log").read_text()
+    assert len(log) < 2 * MOST_PRINTED
+    assert ("what follows is left out" in log) == (operator == "Floods") and "replay ended after" in log
+    if operator == "StartsPrograms":
+        assert not_running(int((tmp_path / "pid").read_text()))
+
+
+def not_running(pid: int) -> bool:
+    """It is gone, or waits for whoever inherited it to take note."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def test_what_is_raised_past_everything_ends_the_replay_with_a_sentence(path: Path, recorded: Path, tmp_path: Path):
+    found = ended(recorded, tmp_path, "RaisesPastAll")
+    assert "ended by GeneratorExit: no more after" in found.sentence and "in shop/operators.py, line " in found.sentence
+    assert found.steps > 100
+
+
+@pytest.mark.parametrize("operator", ["LeavesAtOnce", "ClosesEverything"])
+def test_a_child_that_an_operator_ends_is_told_of_and_its_steps_stay(
+    path: Path, recorded: Path, tmp_path: Path, operator: str
+):
+    with pytest.raises(ReplayChildDied, match="ended in the middle of its work"):
+        replayed(recorded, tmp_path, operator)
+    reader = StepReader(tmp_path / "steps")
+    assert not reader.complete
+    assert [row["step"] for row in reader.between(0, reader.steps)] == list(range(reader.steps))
+
+
+def test_an_operator_that_lets_no_signal_through_is_ended_from_outside(path: Path, recorded: Path, tmp_path: Path):
+    with pytest.raises(ReplayFailed, match="limit of 1 s of CPU time"):
+        replayed(recorded, tmp_path, "IgnoresSignals", cpu_s=1)
 
 
 def test_an_operator_that_is_not_installed_is_named(recorded: Path, tmp_path: Path):

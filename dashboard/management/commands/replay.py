@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from replay.debugger.diverging.findings import ON_DIVERGENCE
 from replay.debugger.executing.following import UNTIL
 from replay.debugger.forks.changes import MOST_CHANGES, At, change_of
 from replay.debugger.searching.conditions import WrongSearch
-from replay.errors import WrongSetting
+from replay.errors import WrongSetting, printable
+
+log = logging.getLogger(__name__)
 
 
 class Command(Base):
@@ -160,7 +163,11 @@ class Command(Base):
                 outcomes[target] = self._replays(target, wanted)
             except OPERATING as error:
                 errors[target] = str(error)
-                self.stderr.write(f"replay: {target}: {error}")
+                self.stderr.write(f"replay: {printable(target)}: {error}")
+            except Exception as fault:  # an edge: nothing that goes wrong with one keeps the others from being replayed
+                log.exception("the replay of %s failed unexpectedly", printable(target))
+                errors[target] = f"The replay failed unexpectedly: {type(fault).__name__}: {fault}."
+                self.stderr.write(f"replay: {printable(target)}: {errors[target]}")
         if junit_path is not None:
             junit.write(junit_path, outcomes, errors)
         every = [one for replays in outcomes.values() for one in replays]
@@ -222,4 +229,5 @@ def _line(target: str, replay: dict[str, Any]) -> str:
     heard = f" {hunt['sentence']}" if hunt else ""
     seen = in_words(replay, replay["steps"])
     told = f"\n{seen}" if seen else ""
-    return f"{target}: {replay['task']}, {of}: {replay['verdict']}. {replay['sentence']}{heard}{told}"
+    named = printable(target, len(target))
+    return f"{named}: {replay['task']}, {of}: {replay['verdict']}. {replay['sentence']}{heard}{told}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ingest.jobs.confined import confine
 from ingest.jobs.lifeline import Answers, only_command
 from replay.bundle.reader import open_bundle
 from replay.debugger.hunting.noting import Noting
@@ -14,6 +15,7 @@ from replay.model import TaskId
 def main() -> int:
     answers = Answers()
     request = only_command()
+    confine()
     with open(request["notes"], "w", encoding="utf-8") as notes, open_bundle(request["pack"]) as bundle:
 
         def write(note: dict[str, Any]) -> None:

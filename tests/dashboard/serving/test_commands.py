@@ -6,11 +6,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 import pytest
+from django.core.management import call_command
 
 from bench.server_process import ROOT, Ran, ServerProcess, processes_of, run_command, wait_until
+from dashboard import replaying
 from replay.bundle.containers import open_container
 from replay.bundle.frames import RECEIPT_BYTES
 from replay.bundle.reader import open_bundle
@@ -158,6 +162,47 @@ def test_a_bundle_that_cannot_be_read_is_an_error_beside_the_others(
     assert len(list(suites[str(recording)].iter("testcase"))) == 1 and not list(suites[str(recording)].iter("failure"))
     unwritable = run_command(data, *line[:-2], str(tmp_path / "no" / "folder.xml"), "--json")
     assert unwritable.status == 1 and "Traceback" not in unwritable.err
+
+
+def test_a_name_that_is_no_text_is_told_of_in_well_formed_xml_and_json(
+    data: Path, recording: Path, tmp_path: Path
+) -> None:
+    named, missing = os.fsdecode(b"\x1b[31m\xff\x01 <&>.tar.zst"), os.fsdecode(b"gone \xfe]]>\x08")
+    shutil.copy(recording, tmp_path / named)
+    junit = tmp_path / "verdicts.xml"
+    line = ["--fail-on-divergence", str(tmp_path / named), str(tmp_path / missing), "--junit", str(junit), "--json"]
+    ran = run_command(data, "replay", *line)
+    assert ran.status == 1 and "Traceback" not in ran.err, ran.err
+    assert "\x1b" not in ran.out and "\x1b" not in ran.err
+    assert list(last_object(ran)["bundles"]) == [str(tmp_path / named)]
+    seen: list[str] = []
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = lambda name, attributes: seen.append(f"{name} {attributes.get('name')}")
+    parser.Parse(junit.read_bytes(), True)
+    assert [one.partition(" ")[0] for one in seen].count("testcase") == 2
+    assert any(one.endswith("<&>.tar.zst") for one in seen)
+
+
+def test_one_that_fails_unexpectedly_keeps_none_of_the_others_from_being_replayed(
+    recording: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, junit = tmp_path / "other.tar.zst", tmp_path / "verdicts.xml"
+    shutil.copy(recording, other)
+    replayed = replaying.replay_path
+
+    def fails_once(path: Path, wanted: replaying.Wanted) -> list[dict[str, Any]]:
+        if path == recording:
+            raise RecursionError("nested too deep")
+        return replayed(path, wanted)
+
+    monkeypatch.setattr(replaying, "replay_path", fails_once)
+    with pytest.raises(SystemExit) as ended:
+        call_command("replay", str(recording), str(other), fail_on_divergence=True, junit=junit)
+    assert ended.value.code == 1
+    suites = {suite.get("name"): suite for suite in ElementTree.parse(junit).getroot()}
+    [error] = suites[str(recording)].iter("error")
+    assert "failed unexpectedly: RecursionError: nested too deep" in str(error.get("message"))
+    assert not list(suites[str(other)].iter("failure")) and len(list(suites[str(other)].iter("testcase"))) == 1
 
 
 def test_a_diverging_replay_is_shrunk_to_a_bundle(data: Path, recording: Path, tmp_path: Path) -> None:

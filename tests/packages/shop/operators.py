@@ -1,8 +1,12 @@
 """An operator as it should be, and some that use more than they may."""
 
+import os
 import re
+import signal
+import subprocess
 import sys
 import tempfile
+import threading
 import time
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -80,6 +84,76 @@ class OpensAll(Misbehaving):
 class Exits(Misbehaving):
     def misbehave(self) -> None:
         sys.exit(0)
+
+
+class KillsItsParent(Misbehaving):
+    def misbehave(self) -> None:
+        os.kill(os.getppid(), signal.SIGKILL)
+
+
+class KillsEverybody(Misbehaving):
+    def misbehave(self) -> None:
+        os.kill(-1, signal.SIGKILL)
+
+
+class Forks(Misbehaving):
+    def misbehave(self) -> None:
+        while True:
+            os.fork()
+
+
+class StartsPrograms(Misbehaving):
+    """And leaves one of them behind; the number of it stands in a file."""
+
+    def misbehave(self) -> None:
+        one = subprocess.Popen(["sleep", "1000"])
+        one.terminate()
+        one.wait()
+        other = subprocess.Popen(["sleep", "1000"])
+        Path(os.environ["SHOP_LEFT_BEHIND"]).write_text(str(other.pid))
+
+
+class LeavesAtOnce(Misbehaving):
+    def misbehave(self) -> None:
+        os._exit(0)
+
+
+class ClosesEverything(Misbehaving):
+    def misbehave(self) -> None:
+        os.closerange(0, 100)
+
+
+class RaisesPastAll(Misbehaving):
+    def misbehave(self) -> None:
+        raise GeneratorExit("no more")
+
+
+class Recurses(Misbehaving):
+    def misbehave(self) -> None:
+        self.misbehave()
+
+
+class Floods(Misbehaving):
+    """A hundred million characters."""
+
+    def misbehave(self) -> None:
+        for _ in range(100_000):
+            print("x" * 1000)
+
+
+class IgnoresSignals(Misbehaving):
+    def misbehave(self) -> None:
+        for one in (signal.SIGALRM, signal.SIGXCPU, signal.SIGTERM):
+            signal.signal(one, signal.SIG_IGN)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        while True:
+            pass
+
+
+class LeavesThreads(Misbehaving):
+    def misbehave(self) -> None:
+        for _ in range(5):
+            threading.Thread(target=threading.Event().wait).start()
 
 
 class NeedsArguments(PassThrough):
