@@ -23,7 +23,6 @@ from replay.debugger.executing.following import Until
 from replay.debugger.forks.changes import At, change_to_json
 from replay.debugger.ports import RecordingSource
 from replay.errors import ReplayError
-from replay.model import Manifest
 
 JOB_ID = re.compile(r"j_[0-9a-z]{12}")
 # Worst first: what several replays come to together.
@@ -166,20 +165,7 @@ def shrink_path(path: Path, wanted: Wanted, out: Path) -> dict[str, Any]:
     from replay.debugger.shrinking.shrink import shrink
 
     with BundleWriter(out) as writer, open_bundle(path) as bundle:
-        made = shrink(bundle, task=wanted.task, failure=wanted.failure, attempt=wanted.attempt)
-        for name, data in made.members.members.items():
-            if name != "job.json":
-                writer.append(name, data)
-        writer.close(Manifest.from_json(made.members.read("job.json")))
-    return {
-        **made.outcome.to_json(),
-        "out": str(out),
-        made.of_what: made.left,
-        f"of_{made.of_what}": made.of,
-        "bytes": made.size_bytes,
-        "replay_with": {name: value for name, value in made.asked.items() if value is not None},
-        "tried": made.tried,
-    }
+        return shrink(bundle, task=wanted.task, failure=wanted.failure, attempt=wanted.attempt).write(writer)
 
 
 def replay_job(job: Job, wanted: Wanted, say: Callable[[str], object]) -> list[dict[str, Any]]:

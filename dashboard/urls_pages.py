@@ -40,6 +40,7 @@ urlpatterns = [
     path("replays/<str:replay_id>/notes/", replay_notes.replay_notes, name="replay-notes"),
     path("replays/<str:replay_id>/notes/<int:note_id>/", replay_notes.replay_note, name="replay-note"),
     path("replays/<str:replay_id>/forks/", replay_forks.fork, name="replay-forks"),
+    path("replays/<str:replay_id>/excerpt/", replay_actions.give_excerpt, name="replay-excerpt"),
     path("replays/<str:replay_id>/cancel/", replay_actions.cancel, name="replay-cancel"),
     path("replays/<str:replay_id>/retry/", replay_actions.retry, name="replay-retry"),
     path("replays/<str:replay_id>/delete/", replay_actions.delete, name="replay-delete"),

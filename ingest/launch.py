@@ -339,13 +339,41 @@ def run_comparison(
 
     Raises `ReplayFailed` or `ReplayChildDied`.
     """
-    child = Child(
-        [sys.executable, "-m", "ingest.jobs.compare"], log_path=log_path, environment=child_environment(), folder=ROOT
-    )
     too_long = f"the comparison was ended after {limits.wall_s:,} s: the command `compare` takes all the time it needs"
+    asked = {"sides": [dict(side) for side in sides], "limits": asdict(limits)}
+    return _answered("compare", "comparison", asked, too_long, limits, log_path, cancelled)
+
+
+def run_excerpt(request: ReplayRequest, out: Path, log_path: Path, cancelled: Cancelled = never) -> dict[str, Any]:
+    """Writes the smallest bundle that diverges as that replay does, in a child of its own.
+
+    Raises `ReplayFailed` or `ReplayChildDied`.
+    """
+    limits = request.limits
+    too_long = f"the excerpt was given up after {limits.wall_s:,} s: `replay --shrink` takes all the time it needs"
+    asked = _replay_message(request) | {"out": str(Path(out).absolute())}
+    return _answered("excerpt", "excerpt", asked, too_long, limits, log_path, cancelled)
+
+
+def _answered(
+    module: str,
+    what: str,
+    asked: Mapping[str, Any],
+    too_long: str,
+    limits: ReplayLimits,
+    log_path: Path,
+    cancelled: Cancelled,
+) -> dict[str, Any]:
+    """The one answer of a child that is asked one thing."""
+    child = Child(
+        [sys.executable, "-m", f"ingest.jobs.{module}"],
+        log_path=log_path,
+        environment=child_environment(),
+        folder=ROOT,
+    )
     latest_s = time.monotonic() + limits.wall_s
     try:
-        child.send({"sides": [dict(side) for side in sides], "limits": asdict(limits)})
+        child.send(asked)
         while time.monotonic() <= latest_s and not cancelled():
             message = child.receive(LOOK_S)
             if message is not None and "outcome" in message:
@@ -356,7 +384,7 @@ def run_comparison(
     except ChildGone as gone:
         status = child.kill()
         raise ReplayChildDied(
-            f"the comparison's process ended ({ending(status)}; {gone}). Its log is {log_path}."
+            f"the {what}'s process ended ({ending(status)}; {gone}). Its log is {log_path}."
         ) from gone
     finally:
         child.kill()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
 from dashboard import jobs
 from dashboard.api.auth import caller
 from dashboard.api.presenting import own_replay, replay_detail, replay_out, visible_job, visible_replay
 from dashboard.api.schemas import Error, ReplayDetail, ReplayIn, ReplayList
+from dashboard.excerpts import excerpt
 
 router = Router(tags=["replays"])
 
@@ -36,6 +37,12 @@ def start_replay(request: HttpRequest, job_id: str, asked: ReplayIn) -> Status[d
 def get_replay(request: HttpRequest, replay_id: str) -> dict[str, Any]:
     """One replay: its verdict, and what is being done about it now."""
     return replay_detail(visible_replay(caller(request), replay_id))
+
+
+@router.get("/replays/{replay_id}/excerpt", response={404: Error, 409: Error, 422: Error, 503: Error})
+def get_excerpt(request: HttpRequest, replay_id: str) -> HttpResponse:
+    """The smallest bundle that diverges as this replay does, as a zip file; takes up to a minute."""
+    return excerpt(visible_replay(caller(request), replay_id))
 
 
 @router.delete("/replays/{replay_id}", response={204: None, 403: Error, 404: Error})

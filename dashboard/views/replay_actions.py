@@ -1,4 +1,4 @@
-"""What can be done with a replay from its page: cancel, retry, delete."""
+"""What can be done with a replay from its page: cancel, retry, delete, take the smallest bundle that still diverges."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard import jobs
-from dashboard.views.access import own_replay, person
+from dashboard.excerpts import excerpt
+from dashboard.views.access import own_replay, person, visible_replay
+from dashboard.views.telling import tells_problems
 
 
 @login_required
@@ -48,3 +50,10 @@ def delete(request: HttpRequest, replay_id: str) -> HttpResponse:
         "back": f"/replays/{replay.id}/",
     }
     return render(request, "dashboard/confirm.html", context)
+
+
+@login_required
+@require_safe
+@tells_problems
+def give_excerpt(request: HttpRequest, replay_id: str) -> HttpResponse:
+    return excerpt(visible_replay(request, replay_id))

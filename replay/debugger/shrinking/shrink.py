@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from replay.bundle.content import content_id
+from replay.bundle.members import MANIFEST
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
+from replay.bundle.writer import BundleWriter
 from replay.debugger.diverging.probe import Again, executed_again
 from replay.debugger.diverging.side_by_side import beside
 from replay.debugger.executing.execution import Execution, Plan
@@ -24,7 +26,7 @@ from replay.debugger.shrinking.units import Gathered, Unit, gathered
 from replay.errors import ReplayError, WrongSetting
 from replay.log.codec import decode_at
 from replay.log.determinants import is_async
-from replay.model import MAIN, json_bytes, read_json
+from replay.model import MAIN, Manifest, json_bytes, read_json
 
 _HELD_BYTES = 1 << 20
 _NO_SHRINK = "Replay it as it is; it stays a regression test as a whole"
@@ -48,6 +50,22 @@ class Shrunk:
     def size_bytes(self) -> int:
         """Of all members together."""
         return sum(map(len, self.members.members.values()))
+
+    def write(self, writer: BundleWriter) -> dict[str, Any]:
+        """Publishes it as a bundle, and says what came of it: as `replay --shrink --json` ends its output."""
+        for name, data in self.members.members.items():
+            if name != MANIFEST:
+                writer.append(name, data)
+        writer.close(Manifest.from_json(self.members.read(MANIFEST)))
+        return {
+            **self.outcome.to_json(),
+            "out": str(writer.out),
+            self.of_what: self.left,
+            f"of_{self.of_what}": self.of,
+            "bytes": self.size_bytes,
+            "replay_with": {name: value for name, value in self.asked.items() if value is not None},
+            "tried": self.tried,
+        }
 
 
 Signature = tuple[Any, ...]

@@ -7,6 +7,8 @@ from pathlib import Path
 from django.contrib.auth.models import User
 
 from replay.bundle.frames import BUFFER_HEAD_BYTES
+from replay.bundle.reader import open_bundle
+from replay.debugger.replay import replay
 from tests.dashboard.pages.conftest import as_seen_by
 from tests.dashboard.pages.test_ledger import data, shown
 
@@ -37,3 +39,30 @@ def test_a_text_from_a_recording_stays_a_text(data: Path, owner: User) -> None:
     row.save()
     page = as_seen_by(owner).get(f"/replays/{row.id}/").content.decode()
     assert "<script>alert" not in page and "&lt;script&gt;alert" in page
+
+
+def test_the_smallest_bundle_that_still_diverges_is_given_away(data: Path, owner: User, tmp_path: Path) -> None:
+    outcome, row = shown(data, owner, damaged_at=BUFFER_HEAD_BYTES + 44)
+    page = as_seen_by(owner).get(f"/replays/{row.id}/").content.decode()
+    assert f'href="/replays/{row.id}/excerpt/"' in page
+    given = as_seen_by(owner).get(f"/replays/{row.id}/excerpt/")
+    assert (given.status_code, given["Content-Type"]) == (200, "application/zip")
+    assert given["Content-Disposition"] == f'attachment; filename="j_1-{row.id}.zip"'
+    (tmp_path / "excerpt.zip").write_bytes(given.content)
+    assert len(given.content) < 20_000
+    with open_bundle(tmp_path / "excerpt.zip") as bundle:
+        of = bundle.manifest.raw["excerpt"]
+        again = replay(bundle, task=of["task"], attempt=bundle.attempts(of["task"])[-1])
+    assert again.verdict == "diverged" and again.detail["logged_record"] == outcome.detail["logged_record"]
+
+    stranger = User.objects.create_user("stranger", password="long enough for it")
+    assert as_seen_by(stranger).get(f"/replays/{row.id}/excerpt/").status_code == 404
+    for verdict, change, said in (
+        ("identical", None, "Only a replay that diverged"),
+        ("diverged", {}, "A fork differs"),
+    ):
+        row.verdict, row.change = verdict, change
+        row.save()
+        refused = as_seen_by(owner).get(f"/replays/{row.id}/excerpt/")
+        assert refused.status_code == 409 and said in refused.content.decode()
+        assert f'href="/replays/{row.id}/excerpt/"' not in as_seen_by(owner).get(f"/replays/{row.id}/").content.decode()

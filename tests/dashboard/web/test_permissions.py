@@ -100,6 +100,7 @@ ROWS: dict[tuple[str, str], Row] = {
         api(200, 403), {"json": {"enabled": False}}
     ),
     ("DELETE", "api/v1/replays/<replay_id>/breakpoints/<breakpoint_id>"): Row(api(204, 403)),
+    ("GET", "api/v1/replays/<replay_id>/excerpt"): Row(api(409)),
     ("GET", "api/v1/replays/<replay_id>/forks"): Row(api(200)),
     ("POST", "api/v1/replays/<replay_id>/forks"): Row(api(409), {"json": {"step": 0, "change": {"change": "lost"}}}),
     ("GET", "api/v1/replays/<replay_id>/changes"): Row(api(409), query="?step=0"),
@@ -161,6 +162,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "replays/<str:replay_id>/breakpoints/<int:breakpoint_id>/"): Row(
         page(302, 403), {"data": {"delete": "1"}}
     ),
+    ("GET", "replays/<str:replay_id>/excerpt/"): Row(page(409)),
     ("POST", "replays/<str:replay_id>/forks/"): Row(page(302), {"data": {"step": "0", "change": "lost"}}),
     ("GET", "compare/"): Row(page(200, 200, 200, 200)),
     ("GET", "replays/<str:replay_id>/notes/"): Row(page(200)),

@@ -1,0 +1,62 @@
+"""The smallest bundle that diverges as a replay does, for pages and the API, made in a child when it is asked for."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from pathlib import Path
+
+from django.conf import settings
+from django.http import HttpResponse
+
+from dashboard import store
+from dashboard.models import Replay
+from dashboard.problems import Problem
+from ingest.launch import ReplayChildDied, ReplayFailed, ReplayLimits, ReplayRequest, run_excerpt
+
+SECONDS = 60
+MOST_BYTES = 64 << 20
+_WAIT_S = 10.0
+_one_at_a_time = threading.BoundedSemaphore(1)
+
+
+def excerpt(replay: Replay) -> HttpResponse:
+    """As a file to keep as a regression test."""
+    if replay.verdict != "diverged":
+        raise Problem(409, "Only a replay that diverged has an excerpt that still diverges.")
+    if replay.change is not None:
+        raise Problem(409, "A fork differs from its recording because it was changed: there is nothing to shrink.")
+    if not store.pack_path(replay.job_id).exists():
+        raise Problem(409, f"The bundle of the job {replay.job_id} is no longer in the store.")
+    if not _one_at_a_time.acquire(timeout=_WAIT_S):
+        raise Problem(503, "Another excerpt is being made; try again in a moment.")
+    try:
+        return _made(replay)
+    except (ReplayFailed, ReplayChildDied) as failure:
+        said = str(failure)
+        raise Problem(422, f"{said[:1].upper()}{said[1:]}") from None
+    finally:
+        _one_at_a_time.release()
+
+
+def _made(replay: Replay) -> HttpResponse:
+    with tempfile.TemporaryDirectory(prefix="clonoscope-excerpt-") as folder:
+        out = Path(folder) / f"{replay.job_id}-{replay.id}.zip"
+        request = ReplayRequest(
+            store.pack_path(replay.job_id),
+            Path(folder) / "steps",
+            replay.task or None,
+            replay.failure,
+            replay.attempt,
+            limits=ReplayLimits(
+                memory_bytes=settings.REPLAY_MEMORY_BYTES,
+                file_bytes=min(MOST_BYTES, settings.REPLAY_FILE_BYTES),
+                open_files=settings.REPLAY_OPEN_FILES,
+                cpu_s=SECONDS,
+                wall_s=SECONDS,
+            ),
+        )
+        run_excerpt(request, out, settings.DATA / "logs" / "replays.log")
+        response = HttpResponse(out.read_bytes(), content_type="application/zip")
+        response["Content-Disposition"] = f'attachment; filename="{out.name}"'
+        return response
