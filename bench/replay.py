@@ -65,8 +65,9 @@ def measured(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         print(f"speed: {job}: {result['speed'][job]}", flush=True)
     task, steps_an_event = JOBS[LARGE]
     small = Child(folder / f"{LARGE}.pack", folder / "small", task, options.speed_steps).run()
-    pack = packed(folder, LARGE, round(options.steps / steps_an_event))
-    large = Child(pack, folder / "large", task, options.steps).run()
+    child = Child(folder / f"{LARGE}.pack", folder / "large", task, options.steps, prepared=True)
+    packed(folder, LARGE, round(options.steps / steps_an_event))
+    large = child.run()
     result["child"] = {"small": small, "large": large}
     print(f"child: {result['child']}", flush=True)
     result["ask"] = asked(StepReader(folder / "large"), options.times, random.Random(options.seed))

@@ -34,6 +34,7 @@ __all__ = [
     "ReplayFailed",
     "ReplayLimits",
     "ReplayRequest",
+    "SpareReplay",
     "SparkDriver",
     "find_java",
     "java_home",
@@ -293,16 +294,64 @@ def _ingest_message(request: IngestRequest) -> dict[str, Any]:
     }
 
 
+class SpareReplay:
+    """A replay's child that is started ahead, so that the first step does not wait for its libraries.
+
+    Its log is that of the replay it is for. It ends, as any child, with the process that started it.
+    """
+
+    def __init__(self, log_path: Path) -> None:
+        self._log_path = log_path
+        self._lock = threading.Lock()
+        self._child: Child | None = None
+        self._stopped = False
+
+    def prepare(self) -> None:
+        """Starts one unless one is there; returns at once, while it loads."""
+        with self._lock:
+            if not self._stopped and (self._child is None or not self._child.alive):
+                if self._child is not None:
+                    self._child.kill()
+                self._child = _replay_child(self._log_path)
+
+    def take(self) -> Child:
+        """The one that is there, else a new one."""
+        with self._lock:
+            child, self._child = self._child, None
+        if child is not None and child.alive:
+            return child
+        if child is not None:
+            child.kill()
+        return _replay_child(self._log_path)
+
+    def stop(self) -> None:
+        """Ends the one that is there; no more are started."""
+        with self._lock:
+            self._stopped = True
+            child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+
+
+def _replay_child(log_path: Path) -> Child:
+    return Child(
+        [sys.executable, "-m", "ingest.jobs.replay"], log_path=log_path, environment=child_environment(), folder=ROOT
+    )
+
+
 def run_replay(
-    request: ReplayRequest, log_path: Path, on_progress: OnProgress = lambda _: None, cancelled: Cancelled = never
+    request: ReplayRequest,
+    log_path: Path,
+    on_progress: OnProgress = lambda _: None,
+    cancelled: Cancelled = never,
+    *,
+    spare: SpareReplay | None = None,
 ) -> dict[str, Any]:
-    """Runs one replay in a child of its own and returns its outcome as a dictionary.
+    """Runs one replay in a child of its own and returns its outcome as a dictionary. A spare has the same log.
 
     Raises `ReplayFailed`, `ReplayChildDied` or `IngestCancelled`.
     """
-    child = Child(
-        [sys.executable, "-m", "ingest.jobs.replay"], log_path=log_path, environment=child_environment(), folder=ROOT
-    )
+    child = _replay_child(log_path) if spare is None else spare.take()
     latest_s = time.monotonic() + request.limits.wall_s + OVERTIME_S
     try:
         child.send(_replay_message(request) | {"log": str(Path(log_path).absolute())})

@@ -18,6 +18,8 @@ from dashboard.work.driver import WarmDriver
 from dashboard.work.sweep import Sweeper, write_log
 from ingest.launch import IngestError
 
+SPARE_AFTER_S = 2.0
+
 log = logging.getLogger("clonoscope.work")
 
 Kind = Work.Kind
@@ -31,6 +33,8 @@ class WorkService:
         self.stopping = threading.Event()
         self.driver = WarmDriver()
         self.sweeper = Sweeper()
+        self.spare = supervise_replay.new_spare()
+        self._later: threading.Timer | None = None
         self._slots = {
             Kind.INGEST: threading.Semaphore(1),
             Kind.DEMO: threading.Semaphore(1),
@@ -39,10 +43,17 @@ class WorkService:
 
     def start(self) -> None:
         self.sweeper.start()
+        # When the first page is there: both load libraries.
+        self._later = threading.Timer(SPARE_AFTER_S, self.spare.prepare)
+        self._later.daemon = True
+        self._later.start()
 
     def stop(self) -> None:
         """Interrupts what runs here and gives it back; returns when the sweeper and the driver have ended."""
         self.stopping.set()
+        if self._later is not None:
+            self._later.cancel()
+        self.spare.stop()
         self.sweeper.stop()
         self.driver.stop()
 
@@ -101,7 +112,8 @@ class WorkService:
         if kind == Kind.INGEST:
             return lambda held, kept: supervise_ingest.supervise(held, kept, self.driver)
         if kind == Kind.REPLAY:
-            return supervise_replay.supervise
+            spare = self.spare if self._later is not None else None  # a command that does its own work ends with it
+            return lambda held, kept: supervise_replay.supervise(held, kept, spare)
         self.warm()
         return supervise_demo.supervise
 

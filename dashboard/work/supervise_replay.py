@@ -21,6 +21,7 @@ from ingest.launch import (
     ReplayFailed,
     ReplayLimits,
     ReplayRequest,
+    SpareReplay,
     run_replay,
 )
 
@@ -28,11 +29,19 @@ from ingest.launch import (
 PUBLISHED = ("verdict", "sentence", "detail", "steps", "task")
 
 
-def supervise(held: Claim, lease: Lease) -> None:
+def new_spare() -> SpareReplay:
+    return SpareReplay(log_path())
+
+
+def log_path() -> Path:
+    return settings.DATA / "logs" / "replays.log"
+
+
+def supervise(held: Claim, lease: Lease, spare: SpareReplay | None = None) -> None:
     replay = Replay.objects.get(id=held.target)
     joblog.write(replay.job_id, f"{held.said}, started.")
     try:
-        outcome = _replay(held, lease, replay)
+        outcome = _replay(held, lease, replay, spare)
         _publish(held, replay, outcome)
     except IngestCancelled:
         ending.interrupted(held, lease)
@@ -45,7 +54,7 @@ def supervise(held: Claim, lease: Lease) -> None:
         ending.failed(held, str(failure))
 
 
-def _replay(held: Claim, lease: Lease, replay: Replay) -> dict[str, Any]:
+def _replay(held: Claim, lease: Lease, replay: Replay, spare: SpareReplay | None) -> dict[str, Any]:
     reporter = Reporter(held)
 
     def tell(told: Progress) -> None:
@@ -66,8 +75,11 @@ def _replay(held: Claim, lease: Lease, replay: Replay) -> dict[str, Any]:
         diverged_at=replay.diverged_at,
         limits=replay_limits(),
     )
-    log_path = settings.DATA / "logs" / "replays.log"
-    return run_replay(request, log_path, tell, lease.interrupted)
+    try:
+        return run_replay(request, log_path(), tell, lease.interrupted, spare=spare)
+    finally:
+        if spare is not None:
+            spare.prepare()
 
 
 def replay_limits() -> ReplayLimits:

@@ -15,6 +15,7 @@ from ingest.jobs.lifeline import Answers, Command, log_to_standard_error, only_c
 from ingest.jobs.limits import limit_behind, limit_resources, operators_line, use_reserve
 from ingest.lake.steps import ParquetStepSink
 from ingest.replay_limits import ReplayLimits
+from replay import live
 from replay.bundle.reader import open_bundle
 from replay.debugger.replay import replay
 from replay.errors import ReplayError, printable
@@ -81,6 +82,7 @@ class Teller:
 
 def main() -> int:
     answers = Answers()
+    live.collect_garbage_rarely()  # before there is a request: a child that waits for one has done it
     log_to_standard_error()
     request = only_command()
     log.info("replay begins: %s", request)

@@ -11,7 +11,15 @@ from pathlib import Path
 import pytest
 
 from ingest.lake.step_reader import StepReader
-from ingest.launch import IngestCancelled, Progress, ReplayChildDied, ReplayFailed, ReplayRequest, run_replay
+from ingest.launch import (
+    IngestCancelled,
+    Progress,
+    ReplayChildDied,
+    ReplayFailed,
+    ReplayRequest,
+    SpareReplay,
+    run_replay,
+)
 from replay.bundle.containers import open_container
 from replay.bundle.pack import write_pack
 from replay.bundle.reader import open_bundle
@@ -113,6 +121,41 @@ def test_a_killed_child_is_told_from_a_failed_replay(long_pack: Path, tmp_path: 
     request = ReplayRequest(long_pack, tmp_path / "steps", failure=0)
     with pytest.raises(ReplayChildDied, match="SIGKILL"):
         run_replay(request, tmp_path / "replay.log", OnFirst(lambda: os.kill(children()[0], signal.SIGKILL)))
+
+
+@pytest.mark.serial
+def test_a_spare_child_does_the_next_replay(pack: Path, tmp_path: Path):
+    spare = SpareReplay(tmp_path / "replay.log")
+    spare.prepare()
+    spare.prepare()
+    waiting = children()
+    assert len(waiting) == 1
+    seen: list[int] = []
+    request = ReplayRequest(pack, tmp_path / "steps", failure=0)
+    outcome = run_replay(
+        request, tmp_path / "replay.log", lambda _: seen.extend(children() if not seen else ()), spare=spare
+    )
+    assert seen == waiting
+    assert outcome["verdict"] == "identical"
+    wait_until_gone(waiting)
+
+
+@pytest.mark.serial
+def test_a_spare_child_that_was_killed_is_replaced_and_one_that_is_not_needed_ends(pack: Path, tmp_path: Path):
+    spare = SpareReplay(tmp_path / "replay.log")
+    spare.prepare()
+    (killed,) = children()
+    os.kill(killed, signal.SIGKILL)
+    os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)
+    request = ReplayRequest(pack, tmp_path / "steps", failure=0)
+    assert run_replay(request, tmp_path / "replay.log", spare=spare)["verdict"] == "identical"
+    spare.prepare()
+    waiting = children()
+    assert len(waiting) == 1
+    spare.stop()
+    wait_until_gone(waiting)
+    spare.prepare()
+    assert children() == []
 
 
 def test_the_child_ends_with_its_parents_pipe(long_pack: Path, tmp_path: Path):

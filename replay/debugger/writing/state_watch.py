@@ -80,6 +80,8 @@ class StateWatch:
 
     def _of(self, name: str, part: Any) -> Iterable[Change]:
         """Of one entry of a snapshot. As bytes, since 1 and true are equal and yet not the same JSON."""
+        if type(part) in _SCALARS:
+            return self._of_scalar(name, part)
         if is_map(part):
             try:
                 pairs = dict(part)
@@ -92,6 +94,15 @@ class StateWatch:
             return ()
         self._raw[name] = data
         return self._all_of(name, flat({name: part}))
+
+    def _of_scalar(self, name: str, value: Any) -> Iterable[Change]:
+        """A count changes with every record: of those nothing is kept beside the JSON."""
+        after, before = encoded(value), self._flat.get(name)
+        self._bytes += len(after)
+        if before is not None and len(before) == 1 and before.get(name) == after:
+            return ()
+        self._raw.pop(name, None)
+        return self._all_of(name, {name: after})
 
     def _of_map(self, name: str, pairs: dict[Any, Any]) -> Iterable[Change]:
         before = self._raw.get(name)

@@ -51,7 +51,7 @@ class FolderDriver:
         return IngestResult("ready", 0, {"failures": [{"failure": 0, "task": "source.0"}]})
 
 
-def write_steps(request, log_path, tell, cancelled) -> dict:
+def write_steps(request, log_path, tell, cancelled, spare=None) -> dict:
     for part in PARTS:
         (request.folder / part).write_text(part)
     return {"verdict": "identical", "sentence": "It is.", "steps": len(PARTS)}
