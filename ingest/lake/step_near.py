@@ -6,6 +6,7 @@ neighbour there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -167,9 +168,8 @@ def _have_near(ones: Common, others: Common, before: bool, within: int | None) -
         return np.zeros(len(ones.steps), np.bool_)
     low = min(int(ones.steps[0]), int(others.steps[0]))
     width = max(int(ones.steps[-1]), int(others.steps[-1])) - low + 1
-    one, other = _numbered(ones.columns, others.columns, len(ones.steps), len(others.steps), width)
     place = ones.steps - low
-    one, other = one * width + place, other * width + (others.steps - low)
+    one, other = _numbered(ones.columns, others.columns, width, (place, others.steps - low))
     if not (other[1:] > other[:-1]).all():
         other.sort(kind="stable")
     # Of others with nothing in common the nearest are farther apart than the edge of what is looked at.
@@ -185,22 +185,41 @@ def _have_near(ones: Common, others: Common, before: bool, within: int | None) -
 
 
 def _numbered(
-    ones: Sequence[Numbers], others: Sequence[Numbers], count: int, of_others: int, width: int
+    ones: Sequence[Numbers], others: Sequence[Numbers], width: int, places: tuple[Numbers, Numbers]
 ) -> tuple[Numbers, Numbers]:
-    """One number for all that is in common, small enough to be multiplied by the width."""
-    numbers, size = np.zeros(count + of_others, np.int64), 1
+    """One number for all that is in common and the place behind it: equal for equal, and in the order of places.
+
+    In place, as far as may be: what is asked of memory costs more than what is reckoned.
+    """
+    spans = [_span(*pair) for pair in zip(ones, others, strict=True)]
+    if math.prod(most - least + 1 for least, most in spans) * width >= _LARGEST:
+        ones, others, spans = _squeezed(ones, others)
+    found = []
+    for columns, place in ((ones, places[0]), (others, places[1])):
+        numbers = np.zeros(len(place), np.int64)
+        for column, (least, most) in zip(columns, spans, strict=True):
+            numbers *= most - least + 1
+            numbers += column
+            numbers -= least
+        numbers *= width
+        numbers += place
+        found.append(numbers)
+    return found[0], found[1]
+
+
+def _span(one: Numbers, other: Numbers) -> tuple[int, int]:
+    return min(int(one.min()), int(other.min())), max(int(one.max()), int(other.max()))
+
+
+def _squeezed(
+    ones: Sequence[Numbers], others: Sequence[Numbers]
+) -> tuple[list[Numbers], list[Numbers], list[tuple[int, int]]]:
+    """All columns as one, without gaps: there are no more of its numbers than steps."""
+    numbers, size = np.zeros(len(ones[0]) + len(others[0]), np.int64), 1
     for pair in zip(ones, others, strict=True):
-        column = np.concatenate(pair)
-        low, span = int(column.min()), int(column.max()) - int(column.min()) + 1
-        if size * span * width >= _LARGEST:
-            numbers, size = _renumbered(numbers)
-            column, span = _renumbered(column)
-            low = 0
-        numbers = numbers * span + (column - low)
-        size *= span
-        if size * width >= _LARGEST:
-            numbers, size = _renumbered(numbers)
-    return numbers[:count], numbers[count:]
+        column, span = _renumbered(np.concatenate(pair))
+        numbers, size = _renumbered(numbers * span + column)
+    return [numbers[: len(ones[0])]], [numbers[len(ones[0]) :]], [(0, size - 1)]
 
 
 def _renumbered(numbers: Numbers) -> tuple[Numbers, int]:

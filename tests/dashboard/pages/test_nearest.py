@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from bench.moving import write
 from dashboard.problems import as_sentence
 from dashboard.queries import steps
 from dashboard.queries.replay_overview import kind_counts
 from dashboard.queries.written_once import once_written
 from ingest.lake.engine import Row
 from ingest.lake.step_reader import StepReader
+from tests.many_steps import write
 
 STEPS = 3_000
 SQL = "SELECT step FROM steps WHERE kind = $kind AND step >= $first AND step < $end ORDER BY step {} LIMIT $limit"

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from bench.moving import write
 from dashboard import store
 from dashboard.models import Job, Replay
 from dashboard.queries.lake import lake
@@ -18,6 +17,7 @@ from dashboard.queries.replay_channels import inputs, inputs_around, ledger, led
 from dashboard.views.replay_rows import LISTS, MOST_ROWS
 from ingest.lake.step_reader import StepReader
 from tests.dashboard.pages.conftest import as_seen_by
+from tests.many_steps import write
 
 STEPS = 6_000
 
