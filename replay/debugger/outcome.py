@@ -6,8 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from replay.errors import printable
+
 Verdict = Literal["identical", "diverged", "free", "unknown", "forked"]
 VERDICTS: tuple[Verdict, ...] = ("identical", "diverged", "free", "unknown", "forked")
+
+
+_LONGEST = 20_000
+"""Characters of a sentence. What it quotes is a recording's: it is shown without control characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +53,8 @@ class DivergenceFound(Exception):
     """
 
     def __init__(self, sentence: str, **detail: Any):
-        super().__init__(sentence)
-        self.sentence = sentence
+        self.sentence = printable(sentence, _LONGEST)
+        super().__init__(self.sentence)
         self.detail = {key: value for key, value in detail.items() if value is not None}
         self.execution: Any = None
 
@@ -57,8 +63,8 @@ class Missing(Exception):
     """The recording lacks something, so that the rest can't be said: named, never guessed."""
 
     def __init__(self, sentence: str, **detail: Any):
-        super().__init__(sentence)
-        self.sentence = sentence
+        self.sentence = printable(sentence, _LONGEST)
+        super().__init__(self.sentence)
         self.detail = {key: value for key, value in detail.items() if value is not None}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.agreeing.history import check_history
+from replay.debugger.agreeing.left_outside import check_left_outside
 from replay.debugger.agreeing.lines import check_epochs, check_offsets
 from replay.debugger.agreeing.receipts import check_receipts, check_takes
 from replay.debugger.agreeing.settings import check_settings
@@ -20,7 +21,7 @@ from replay.model import TaskId
 
 OF_ALL: tuple[Callable[[RecordingSource], None], ...] = (
     check_settings, check_history, check_epochs, check_writes, check_snapshots, check_transactions,
-    check_flushed,
+    check_flushed, check_left_outside,
 )  # fmt: skip
 """What manifest, events, lines and snapshots say of one another. Each raises `DivergenceFound`."""
 

@@ -63,7 +63,7 @@ _CAUSES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "replay-requested": {"channel-reconnected": ("at", "attempt", "channel"), "recovery-state": ("at", "attempt")},
     "restore-started": {"attempt-started": ("task", "attempt", "checkpoint"), "checkpoint-completed": ("checkpoint",)},
-    "state-restored": {"restore-started": ("task", "checkpoint", "bytes")},
+    "state-restored": {"restore-started": ("task", "checkpoint", "bytes", "host")},
     "standby-activated": {"failure-detected": ("failure",)},
     "task-rescheduled": {
         "failure-detected": ("failure",),
@@ -72,6 +72,8 @@ _CAUSES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }
 """Type of an event: the types of those that may cause it, and what it has in common with each."""
+
+_COUNTS = ("received", "skip", "bytes", "records", "records_in", "records_out")
 
 _LATE = frozenset({"channel-lost"})
 """What an attempt that was ended may still be told."""
@@ -99,6 +101,7 @@ class _History:
             if not isinstance(number, int) or not isinstance(t_us, int):
                 continue
             self._check_time(number, t_us, event.get("type"))
+            self._check_counts(number, event)
             self._check_who(number, event)
             self._check_cause(number, event)
             self._take(number, event)
@@ -114,6 +117,11 @@ class _History:
                 f"{self.last['t_us']} us: one of the two was moved",
                 cause=self.last["n"],
             )
+
+    def _check_counts(self, number: int, event: Event) -> None:
+        for name in _COUNTS:
+            if name in event and not (isinstance(event[name], int) and event[name] >= 0):
+                self._differs(number, f"{event.get('type')} has {event[name]} {name}, which can't be counted")
 
     def _check_who(self, number: int, event: Event) -> None:
         """What happened at a task happened to the attempt that was there."""

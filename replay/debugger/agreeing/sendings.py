@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from replay.bundle.frames import FROM_IN_FLIGHT, SENDING_HEAD_BYTES, SendingFrame
@@ -77,12 +78,27 @@ class _Sendings:
 
     def read(self) -> dict[int, list[Sent]]:
         placed = list(placed_sendings(self.source, self.task, self.attempt, self.k))
+        self._check_order(placed)
         placed.sort(key=lambda one: (one[3].t_us, one[3].flags & FROM_IN_FLIGHT == 0))
         found: dict[int, list[Sent]] = {}
         for path, offset, epoch, frame in placed:
             sent = self._sent(path, offset, epoch, frame)
             found.setdefault(frame.seq, []).append(sent)
         return found
+
+    def _check_order(self, placed: Iterable[tuple[str, int, int, SendingFrame]]) -> None:
+        """They are written down as they go out."""
+        if self.source.manifest.clock.kind != "virtual":
+            return
+        for (before, at, _, earlier), (path, offset, _, frame) in pairwise(placed):
+            if path == before and frame.t_us < earlier.t_us:
+                self._differs(
+                    path,
+                    offset,
+                    frame,
+                    f"went out at {frame.t_us} us, but stands behind one of {earlier.t_us} us (at offset {at})",
+                    other_offset=at,
+                )
 
     def _sent(self, path: str, offset: int, epoch: int, frame: SendingFrame) -> Sent:
         if frame.flags & ~FROM_IN_FLIGHT:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from replay.debugger.agreeing.contradictions import contradiction_anywhere
 from replay.debugger.recorded.story import Story
+from replay.debugger.replay import replay
 from replay.simulation.commands import random_options
 from replay.simulation.replays import recorded
 from tests.replay.debugger.diverging.further_plants import planted_in_any
-from tests.replay.debugger.diverging.plants import judged, verdict_of
+from tests.replay.debugger.diverging.plants import EVENTS, judged, verdict_of
+from tests.replay.debugger.recordings import one_failure
+from tests.replay.debugger.worlds import bundle_of
 
 UNNOTICED_BEFORE = (
     250001, 250002, 250028, 250031, 250038, 250083, 250093, 250095, 250100, 250119, 250131, 250153, 250154,
+    300034, 300150, 300221,
 )  # fmt: skip
 NAMED_ROUGHLY_BEFORE = (250032, 250033, 250060, 250064, 250067, 250108, 250122, 250147, 250148)
 NOT_DECIDABLE = {
@@ -30,6 +36,20 @@ def test_a_corruption_in_any_jobs_recording_is_named_where_it_is(seed: int) -> N
     how = judged(plant, outcome, sentence)
     expected = "not noticed" if seed in NOT_DECIDABLE else "precisely"
     assert how == expected, f"seed {seed}: {plant.kind} in {plant.member}, {plant.start} to {plant.end}: {sentence}"
+
+
+@pytest.mark.parametrize(
+    "field, value", [("received", -1), ("bytes", -1), ("channel", "a\n\u202e\0>b"), ("host", "\x1b[2J")]
+)
+def test_what_a_recording_says_is_quoted_without_control_characters(field: str, value: object) -> None:
+    members = one_failure()
+    events = [json.loads(line) for line in members.members[EVENTS].splitlines()]
+    changed = next(one["n"] for one in events if field in one and one.get("re") is not None)
+    events[changed][field] = value
+    lines = b"".join(json.dumps(one).encode() + b"\n" for one in events)
+    outcome = replay(bundle_of(members.with_(EVENTS, lines)), failure=0)
+    assert outcome.verdict == "diverged" and outcome.sentence.isprintable(), outcome.sentence
+    assert outcome.detail["event"] >= changed
 
 
 @pytest.mark.parametrize("seed", range(14))
