@@ -277,6 +277,16 @@ class Recording:
             self._announce()
         except OSError as fault:
             self.at_fault(f"{self.folder}: {fault.strerror or fault}")
+        # Its children end without what is registered at the exit.
+        util = sys.modules.get("multiprocessing.util")
+        if util is not None:
+            util.register_after_fork(self, _close_with_multiprocessing)
+
+
+def _close_with_multiprocessing(recording: Recording) -> None:
+    from multiprocessing.util import Finalize
+
+    Finalize(None, recording.close, exitpriority=0)
 
 
 def hold(handle: int) -> None:

@@ -22,7 +22,7 @@ from ingest.transforms.places import Flow, LogKey, Reject, Times
 from ingest.transforms.planning import EventsUnit, LogUnit, Part
 from replay.bundle.pack import Pack
 from replay.log.deltas import LogIds
-from replay.model import Manifest
+from replay.model import MAIN, Manifest
 
 WORKER_DATA_BYTES = 2 << 30
 """What a worker may allocate: mapped files don't count, so a bundle may be larger."""
@@ -107,9 +107,7 @@ class _Work:
             case ChannelUnit():
                 self._channel(unit)
             case LinesUnit():
-                last_us, reject = read_unit(unit, self.pack.open(unit.path), self._writer(unit.table).add_row)
-                self.summary.last_us = max(self.summary.last_us, last_us)
-                self.summary.rejects += [reject] if reject else []
+                self._lines(unit)
             case EventsUnit(path):
                 self._events(path)
 
@@ -146,6 +144,15 @@ class _Work:
         self.summary.flows += sink.flows
         self.summary.times.merge(sink.times)
         self.summary.last_us = max(self.summary.last_us, sink.last_us)
+
+    def _lines(self, unit: LinesUnit) -> None:
+        first_us, last_us, reject = read_unit(unit, self.pack.open(unit.path), self._writer(unit.table).add_row)
+        if self.task.manifest.protocol.observed and first_us is not None:
+            # There are no buffers to tell when an epoch was.
+            for t_us in (first_us, last_us):
+                self.summary.times.note(LogKey(unit.task, unit.attempt, MAIN, unit.epoch), t_us)
+        self.summary.last_us = max(self.summary.last_us, last_us)
+        self.summary.rejects += [reject] if reject else []
 
     def _events(self, path: str) -> None:
         observed = self.task.manifest.protocol.observed

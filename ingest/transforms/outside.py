@@ -24,17 +24,18 @@ class LinesUnit:
     path: str
 
 
-def read_unit(unit: LinesUnit, stream: BinaryIO, emit: Callable[[Row], None]) -> tuple[int, Reject | None]:
-    """Emits a row per line; returns the last time seen, and the fault that ended the reading, if one did."""
-    last_us = 0
+def read_unit(unit: LinesUnit, stream: BinaryIO, emit: Callable[[Row], None]) -> tuple[int | None, int, Reject | None]:
+    """Emits a row per line; returns the first and the last time seen, and the fault that ended the reading, if any."""
+    first_us, last_us = None, 0
     try:
         for fields in read_lines(stream, unit.path):
             row, t_us = _ROWS[unit.table](unit, fields)
             emit(row)
-            last_us = max(last_us, t_us or 0)
+            if t_us is not None:
+                first_us, last_us = t_us if first_us is None else min(first_us, t_us), max(last_us, t_us)
     except CorruptMember as fault:
-        return last_us, Reject.of(fault, unit.path)
-    return last_us, None
+        return first_us, last_us, Reject.of(fault, unit.path)
+    return first_us, last_us, None
 
 
 def _source_row(unit: LinesUnit, fields: Fields) -> tuple[Row, int | None]:

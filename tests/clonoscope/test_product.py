@@ -83,6 +83,8 @@ def test_tasks_are_partitions_and_attempts_stand_side_by_side(bundle: Path, tmp_
     summaries = task_summaries(lake, job="j_1", tasks=tasks, failed=["orders.1"])
     assert {one.task: one.attempts for one in summaries} == {"orders.0": 1, "orders.1": 2}
     picture = timeline(lake, job="j_1", manifest=manifest, failures=[failure])
+    starts = [band["startUs"] for band in picture["epochs"]]
+    assert len(starts) == 3 and starts == sorted(set(starts)), picture["epochs"]
     (lane,) = picture["lanes"]
     assert [(span["state"], span["attempt"]) for span in lane["spans"]] == [
         ("Running", 0),

@@ -298,6 +298,28 @@ def test_a_crash_leaves_a_bundle(tmp_path: Path) -> None:
     assert failed["cause"] == "RuntimeError: broken"
 
 
+def test_a_child_of_multiprocessing_closes_what_it_recorded(tmp_path: Path) -> None:
+    done = run_script(
+        tmp_path,
+        """
+        import multiprocessing
+
+        def work(recording):
+            with recording.task("child").epoch(0):
+                clonoscope.time()
+
+        recording = clonoscope.start("orders", dir=folder)
+        child = multiprocessing.get_context("fork").Process(target=work, args=(recording,))
+        child.start()
+        child.join()
+        recording.close()
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    assert [one.closed for one in processes_of(tmp_path / "orders")] == [True, True]
+    assert len(values_of(tmp_path / "orders", "child.0")) == 1
+
+
 def test_dumps_of_a_living_recording_grow(tmp_path: Path) -> None:
     with recording(tmp_path) as made, made.task("p").epoch(0):
         sizes = []
