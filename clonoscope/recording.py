@@ -193,6 +193,8 @@ class Recording:
 
     def segment(self, path: Path, at_least_bytes: int) -> Segment:
         """Room for a log, within the bound."""
+        if not self._open:
+            raise OSError("the recording is closed")
         self.retention.make_room(max(at_least_bytes, self.segment_bytes))
         if path.name[:1] != "0":
             self._supply.begin()

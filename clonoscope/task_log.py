@@ -264,7 +264,7 @@ class TaskLog:
         self.view = view
 
     def _rebase(self, view: memoryview, pos: int, now_us: int) -> None:
-        base_us = now_us - w.BASE_MARGIN_NS // 1000
+        base_us = max(now_us - w.BASE_MARGIN_NS // 1000, 0)
         view[pos] = w.BASE << w.KIND_SHIFT | base_us
         self.low = base_us * 1000
         self.high = self.low + w.LOW_BITS

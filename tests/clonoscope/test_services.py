@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import sys
 import threading
 import time
 import uuid
@@ -118,6 +119,45 @@ def test_a_value_that_is_not_json_is_the_jobs_and_a_gap(tmp_path: Path) -> None:
     assert (tuple_call["value"], tuple_call["approximate"]) == ([1, 2], True)
     assert encoded["value"] == [1, 2] and "approximate" not in encoded
     assert len(gaps) == 2 and "Refused" in gaps[0] and "float" in gaps[1]
+
+
+def test_an_answer_that_no_entry_can_hold_is_the_jobs_and_a_gap(tmp_path: Path) -> None:
+    with recording(tmp_path) as made, made.task("p").epoch(0):
+        assert len(clonoscope.external(lambda: "x" * 200_000)) == 200_000
+        assert len(clonoscope.external(lambda: "x" * 300_000)) == 300_000
+        deep: list[Any] = []
+        for _ in range(100_000):
+            deep = [deep]
+        assert clonoscope.external(lambda: deep) is deep
+        now = clonoscope.time_ns()
+        with dumped(made, tmp_path / "out.zip") as bundle:
+            first, last = calls_in(bundle, "p.0", 0, 0)
+            gaps = [event["why"] for event in bundle.events() if event["type"] == "gap"]
+    assert len(first["value"]) == 200_000 and last["value"] == now
+    assert len(gaps) == 2 and "is longer than" in gaps[0] and "is not JSON" in gaps[1]
+
+
+def test_a_clock_that_jumps_is_recorded_as_it_jumped(tmp_path: Path) -> None:
+    hour, chooser = 3600 * 10**9, random.Random(1)
+    jumps = [0, 1, 10**18, 2 * 10**18, *(chooser.randrange(2 * 10**18) for _ in range(300)), 1, 2**60]
+    jumps += [10**18 + n * hour for n in chooser.choices(range(-100, 100), k=300)]
+    with recording(tmp_path) as made, made.task("p").epoch(0) as task:
+        frame = sys._getframe()
+        given = [task.log.slow_time_ns(frame, now) for now in jumps]
+        assert values_of(made.folder, "p.0") == given == jumps
+        assert made.faults == []
+
+
+def test_after_the_end_services_answer_and_nothing_is_written(tmp_path: Path) -> None:
+    with recording(tmp_path) as made:
+        task = made.task("p")
+        with task.epoch(0):
+            clonoscope.time()
+    with task.at_work():
+        assert clonoscope.time() > 0 and clonoscope.external(answering, 1) == {"asked": 1}
+    with task.epoch(1):
+        assert 0 <= clonoscope.random() < 1
+    assert len(values_of(tmp_path / "orders", "p.0")) == 1
 
 
 def test_a_wrong_effect_is_refused() -> None:
