@@ -114,6 +114,8 @@ class Recording:
         self._supply = Supply(self.folder, self.segment_bytes)
         self._alive: int | None = None
         self._open = True
+        # Looked up once: it takes a while, and a child's is its parent's.
+        self._code = identity.code_identity(Path.cwd())
 
     def begin(self) -> None:
         """Makes the folder, and says that this process lives."""
@@ -147,7 +149,7 @@ class Recording:
             "started_us": int(self.process.partition("-")[0]),
             "payload": self.payload,
             "redactions": self.redaction.paths,
-            "code": identity.code_identity(Path.cwd()),
+            "code": self._code,
         }
         path = processes / f"{self.process}.json"
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -180,6 +182,8 @@ class Recording:
 
     def claim(self, log: TaskLog) -> tuple[int, Path]:
         """The next attempt of a task; the folder is made by one process alone, whoever else tries."""
+        if self._alive is None and self._open:
+            self._announce()
         above = self.folder / "tasks" / log.task
         above.mkdir(parents=True, exist_ok=True)
         taken = (int(one) for one in os.listdir(above) if one.isdecimal())
@@ -275,10 +279,8 @@ class Recording:
         self.retention.after_fork()
         for task in self._tasks.values():
             task.log.forget()
-        try:
-            self._announce()
-        except OSError as fault:
-            self.at_fault(f"{self.folder}: {fault.strerror or fault}")
+        # It says that it lives when it records something: many children never do.
+        self.process = ""
         # Its children end without what is registered at the exit.
         util = sys.modules.get("multiprocessing.util")
         if util is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import threading
 from dataclasses import dataclass
 from types import CodeType, FrameType
@@ -51,3 +52,13 @@ def site_at(frame: FrameType) -> Site:
             if number == len(_sites):
                 _sites.append(Site(number, file, line, frame.f_code.co_qualname, text))
     return _sites[number]
+
+
+def _new_lock() -> None:
+    """Another thread of the parent may have had it when a child was forked."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_lock)

@@ -320,6 +320,17 @@ def test_a_child_of_multiprocessing_closes_what_it_recorded(tmp_path: Path) -> N
     assert len(values_of(tmp_path / "orders", "child.0")) == 1
 
 
+def test_a_child_that_records_nothing_leaves_nothing(tmp_path: Path) -> None:
+    with recording(tmp_path) as made:
+        for asks in (True, False, True):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if not asks or clonoscope.time() > 0 else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        found = processes_of(made.folder)
+    assert [(one.alive, one.closed) for one in found] == [(True, False), (False, False), (False, False)]
+
+
 def test_dumps_of_a_living_recording_grow(tmp_path: Path) -> None:
     with recording(tmp_path) as made, made.task("p").epoch(0):
         sizes = []
