@@ -13,10 +13,9 @@ from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.answers import Bringers
 from replay.debugger.recorded.lineage import Lineage
-from replay.debugger.recorded.logs import check_decodable
-from replay.debugger.recorded.scene import Scene, own_logs
+from replay.debugger.recorded.scene import Scene
 from replay.debugger.recorded.story import Story
-from replay.debugger.walking.log_walk import walk_log
+from replay.debugger.walking.log_walk import walk_log, walk_own_log
 from replay.debugger.writing.followed import Followed
 from replay.debugger.writing.stepping import Stepping
 from replay.debugger.writing.steps import StepWriter
@@ -33,7 +32,8 @@ def replay_attempt(
     try:
         plan = unchecked_plan_of_attempt(source, story, task, attempt)
     except Missing:
-        _walk_own_log(source, story, scene, steps)
+        # Without the snapshot that it restored it can't be executed; its log can be read all the same.
+        walk_own_log(source, story, scene, steps)
         raise
     comparison = Comparison(source, story, plan)
     stepping = stepping_of(source, plan, steps, comparison)
@@ -77,14 +77,6 @@ def restored_words(plan: Plan) -> str:
     """What it begins with."""
     what = f"the state of checkpoint {plan.checkpoint}" if plan.checkpoint else "the initial state"
     return f"Attempt {plan.take_from[0]} of {plan.task} begins again with {what}, and follows its own log."
-
-
-def _walk_own_log(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> None:
-    """Without the snapshot that it restored an attempt can't be executed; its log can be read all the same."""
-    logs = own_logs(source, scene.task, scene.attempt, from_epoch=story.checkpoint_of(scene.task, scene.attempt))
-    shape = source.graph.task(scene.task)
-    check_decodable(logs, f"the log of attempt {scene.attempt} of {scene.task}", shape.counted_inputs)
-    walk_log(logs, shape, Lineage(source, scene.task, (scene.attempt,)), steps, Bringers())
 
 
 def _walk_log(source: RecordingSource, plan: Plan, steps: StepWriter) -> None:

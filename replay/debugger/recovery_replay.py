@@ -25,7 +25,7 @@ from replay.debugger.recorded.story import Story
 from replay.debugger.together.ahead import Ahead
 from replay.debugger.together.exchange import Exchange
 from replay.debugger.turns import Turns
-from replay.debugger.walking.log_walk import walk_log
+from replay.debugger.walking.log_walk import walk_log, walk_own_log
 from replay.debugger.walking.walk import Walk
 from replay.debugger.writing.steps import StepWriter
 from replay.debugger.writing.words import bytes_of, counted, no_logs, writes_since_checkpoint
@@ -116,6 +116,12 @@ class RecoveryReplay:
             )
         if rolled_back:
             return "free", f"{self._rollback_words(scene.attempt + 1)}{after}."
+        if self.source.manifest.protocol.observed and (scene.task, scene.attempt) in self.story.starts:
+            walk_own_log(self.source, self.story, scene, self.steps)
+            return "free", (
+                f"The engine of this recording was only observed, and returns no determinants: attempt {scene.attempt} "
+                f"of {scene.task} chose anew. Its own log was walked."
+            )
         if (scene.task, scene.attempt) not in self.story.of_attempt:
             raise Missing(
                 f"The recording tells nothing of a recovery of {scene.task} after failure {scene.failure}: there are "

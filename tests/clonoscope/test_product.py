@@ -124,6 +124,16 @@ def test_a_replay_walks_the_log_and_says_what_it_cannot_show(bundle: Path, task:
     assert lacks in outcome.sentence
 
 
+def test_the_recovery_of_an_engine_that_was_only_observed_is_free(bundle: Path) -> None:
+    kept = Kept()
+    with open_bundle(bundle) as opened:
+        outcome = replay(opened, sink=kept)
+        wanted = sum(len(list(opened.determinants("orders.1", 1, "main", epoch))) for epoch in (1, 2))
+    assert (outcome.verdict, outcome.task, outcome.attempt, outcome.exit_status) == ("free", "orders.1", 1, 0)
+    assert "attempt 1 of orders.1 chose anew" in outcome.sentence
+    assert len([row for row in kept.rows if row.kind == "take-determinant"]) == wanted > 0
+
+
 def test_several_partitions_of_one_task_are_inputs_of_their_own(tmp_path: Path) -> None:
     with recording(tmp_path / "recorded") as made, made.task("orders").epoch(0) as task:
         for offset in range(4):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.answers import Bringers
 from replay.debugger.recorded.lineage import Lineage
-from replay.debugger.recorded.logs import Logs
+from replay.debugger.recorded.logs import Logs, check_decodable
+from replay.debugger.recorded.scene import Scene, own_logs
+from replay.debugger.recorded.story import Story
 from replay.debugger.writing.steps import StepWriter
 from replay.debugger.writing.words import said
 from replay.log.codec import decode_all
@@ -38,3 +41,11 @@ def walk_log(logs: Logs, shape: Task, lineage: Lineage, steps: StepWriter, bring
                     size=length,
                 )
                 steps.took(step, determinant)
+
+
+def walk_own_log(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> None:
+    """What an attempt appended itself, from the checkpoint that it restored on."""
+    logs = own_logs(source, scene.task, scene.attempt, from_epoch=story.checkpoint_of(scene.task, scene.attempt))
+    shape = source.graph.task(scene.task)
+    check_decodable(logs, f"the log of attempt {scene.attempt} of {scene.task}", shape.counted_inputs)
+    walk_log(logs, shape, Lineage(source, scene.task, (scene.attempt,)), steps, Bringers())
