@@ -38,6 +38,14 @@ def test_every_word_that_is_a_condition_is_documented() -> None:
         assert parsed(short) == parsed(said)
 
 
+def test_the_searches_of_the_tour_are_searches() -> None:
+    tour = page("../README.md")
+    shown = [text for text in re.findall(r"`([^`\n]+)`", tour) if "change(" in text or "kind =" in text]
+    assert len(shown) >= 2
+    for text in shown:
+        parsed(text)
+
+
 def test_every_scope_is_documented() -> None:
     clauses = table("search.md", "clause", "means").column("clause")
     assert clauses == [*(f"in the same {scope}" for scope in SCOPES), "within 50 steps"]
