@@ -127,6 +127,9 @@ class _Attempt:
                 yield self._lack(folder, epoch, f"the log of {thread} names buffers of that epoch", "buf")
             if cut and self.logs and self._size(thread, epoch) is None:
                 yield self._lack(thread, epoch, f"{thread} cut buffers in that epoch")
+        cut_in = [epoch for epoch in sorted(epochs) if self._size(folder, epoch, "buf")]
+        if cut_in and self.begins is not None and self.begins < cut_in[0]:
+            yield self._lack(folder, self.begins, "it began with that epoch, and cut buffers of later ones", "buf")
         self._note_records(k)
 
     def _note_records(self, k: int) -> None:

@@ -147,6 +147,14 @@ def test_what_is_gone_of_recoveries_that_replay_together_is_told(
     assert gone in str(outcome.to_json())
 
 
+def test_the_first_buffers_are_missed_where_the_log_that_names_them_is_gone_as_well() -> None:
+    bundle = recorded(random_options(50556))
+    gone = {"tasks/source.0/1/out-1/0.det", "tasks/source.0/1/sent-1/0.buf"}
+    left = {name: bundle.members.read(name) for name in bundle.members.names() if name not in gone}
+    outcome = replay(bundle_of(MemoryMembers(left)), failure=0)
+    assert outcome.verdict == "unknown" and outcome.detail["lacks"] in gone, outcome.sentence
+
+
 def _gone(draw: Random, names: list[str], pool: list[str]) -> set[str]:
     one = draw.choice(pool)
     folder, task, suffix = one.rpartition("/")[0], one.split("/")[1], one.rpartition(".")[2]
