@@ -86,6 +86,9 @@ def replay(sqlite: str) -> Replay:
     replay = Replay.objects.create(job=job, owner=owner, task="join.2", failure=0)
     store.replay_path(replay.id).mkdir(parents=True)
     write(store.replay_path(replay.id), 2_000)
+    change = {"change": "lost"}
+    of_it = {"job": job, "owner": owner, "task": "join.2", "failure": 0, "parent": replay, "change": change}
+    Replay.objects.bulk_create(Replay(**of_it, fork_step=step) for step in range(MOST_ROWS + 50))
     return replay
 
 
