@@ -34,6 +34,11 @@ def written_gone(source: RecordingSource, task: TaskId, attempt: int) -> Iterato
     protocol = source.manifest.protocol
     if protocol.sink != "determinant" or protocol.in_storage or source.graph.task(task).outputs:
         return
+    left = source.epochs(task, attempt, "world")
+    for epoch in source.epochs(task, attempt, "sink") if protocol.logs else ():
+        if epoch not in left:
+            path, gone = (member_name(task, attempt, folder, epoch) for folder in ("sink", "world"))
+            yield gone, f"{path} has writes, and determinants go outside with them"
     for epoch in source.epochs(task, attempt, "world"):
         path, gone = (member_name(task, attempt, folder, epoch) for folder in ("world", "sink"))
         if gone in source.members or path not in source.members:

@@ -122,6 +122,7 @@ def test_whatever_is_gone_of_any_jobs_recording_contradicts_nothing(seed: int) -
         (50065, 1, "tasks/map-2.0/1/received-1/1.rcv", "unknown"),
         (50128, 1, "tasks/count.0/0/received-0/", "unknown"),
         (50180, 1, "tasks/auctions.0/0/received-0/0.rcv", "unknown"),
+        (50693, 1, "tasks/sink.0/0/world/0.dlt", "unknown"),
     ],
     ids=[
         "writes of a sink that left determinants outside",
@@ -133,6 +134,7 @@ def test_whatever_is_gone_of_any_jobs_recording_contradicts_nothing(seed: int) -
         "receipts of one of several senders",
         "all receipts of the only input",
         "the receipts of deltas that were returned",
+        "what was left outside and returned from there",
     ],
 )
 def test_what_is_gone_of_recoveries_that_replay_together_is_told(
