@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from replay.bundle.members import member_name
-from replay.debugger.agreeing.lacking_outside import left_outside_gone, writes_gone, written_gone
+from replay.debugger.agreeing.lacking_outside import left_outside_gone, returned_gone, writes_gone, written_gone
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.members import barrier_of, placed_buffers, placed_receipts, placed_sendings
@@ -179,7 +179,7 @@ class _Attempt:
                     yield receipt.epoch, receipt.offset
 
     def _of_outside(self) -> Iterator[Lack]:
-        for gone in (writes_gone, written_gone, left_outside_gone):
+        for gone in (writes_gone, written_gone, left_outside_gone, returned_gone):
             for member, shown_by in gone(self.source, self.task, self.attempt):
                 yield Lack(member, shown_by)
 

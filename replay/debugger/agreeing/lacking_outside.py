@@ -8,6 +8,7 @@ from replay.bundle.frames import read_sendings
 from replay.bundle.lines import read_lines
 from replay.bundle.members import member_name
 from replay.debugger.ports import RecordingSource
+from replay.debugger.recorded.story import extents_of
 from replay.log.deltas import DeltaExtent, decode_extents
 from replay.model import MAIN, LogId, TaskId
 
@@ -63,6 +64,31 @@ def left_outside_gone(source: RecordingSource, task: TaskId, attempt: int) -> It
             shows = f"{path} goes on at offset {extent.offset} of {extent.log}, epoch {extent.epoch}"
             yield from ((gone, shows) for gone in _absent(source, task, attempt, extent.epoch, epoch))
         known[log] = extent.offset + extent.length
+
+
+def returned_gone(source: RecordingSource, task: TaskId, attempt: int) -> Iterator[tuple[str, str]]:
+    """The same of what a stable storage returned of the task's logs, and nothing is there that left it."""
+    attempts = tuple(source.attempts(task))
+    if not source.manifest.protocol.in_storage or attempts[:1] != (attempt,):
+        return
+    known: dict[tuple[LogId, int], int] = {}
+    for one in attempts:
+        for _, _, extent in _left_outside(source, task, one):
+            log = extent.log, extent.epoch
+            known[log] = max(known.get(log, 0), extent.offset + extent.length)
+    for event in source.events():
+        if event.get("type") != "determinants-returned" or event.get("of") != task:
+            continue
+        for of, thread, epoch, upto in extents_of(event):
+            if upto > known.get((LogId(TaskId(of), thread), epoch), 0):
+                shows = (
+                    f"event {event.get('n')} says that {upto} bytes of {thread}, epoch {epoch}, came back from there"
+                )
+                for one in attempts:
+                    there = source.epochs(task, one, "world")
+                    logged = {each for at in source.graph.task(task).threads for each in source.epochs(task, one, at)}
+                    lacking = sorted(each for each in logged if each >= epoch and each not in there)
+                    yield from ((member_name(task, one, "world", each), shows) for each in lacking)
 
 
 def _absent(source: RecordingSource, task: TaskId, attempt: int, since: int, epoch: int) -> Iterator[str]:

@@ -123,6 +123,7 @@ def test_whatever_is_gone_of_any_jobs_recording_contradicts_nothing(seed: int) -
         (50128, 1, "tasks/count.0/0/received-0/", "unknown"),
         (50180, 1, "tasks/auctions.0/0/received-0/0.rcv", "unknown"),
         (50693, 1, "tasks/sink.0/0/world/0.dlt", "unknown"),
+        (50765, 0, "tasks/map-1.0/0/world/1.dlt", "unknown"),
     ],
     ids=[
         "writes of a sink that left determinants outside",
@@ -135,6 +136,7 @@ def test_whatever_is_gone_of_any_jobs_recording_contradicts_nothing(seed: int) -
         "all receipts of the only input",
         "the receipts of deltas that were returned",
         "what was left outside and returned from there",
+        "what was left with a stable storage and returned",
     ],
 )
 def test_what_is_gone_of_recoveries_that_replay_together_is_told(
