@@ -41,6 +41,15 @@ def sides(one: dict[str, Any]) -> list[Any]:
 
 
 @register.filter
+def source_line(line: str) -> SafeString:
+    """`file.py:12 `x = y``: the place, and the text of the line as code, without its marks."""
+    place, _, text = line.partition(" `")
+    if not text:
+        return format_html("{}", place)
+    return format_html("{} <code>{}</code>", place, text.removesuffix("`"))
+
+
+@register.filter
 def span(one: dict[str, Any]) -> str:
     """A run of an output's buffers, or of a sink's writes."""
     noun = "write" if one["output"] == "outside" else "buffer"

@@ -76,6 +76,11 @@ class Vertex:
     parallelism: int = 1
     services: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def seeds_random(self) -> bool:
+        """Its random numbers follow from a seed an epoch; else each of them is logged."""
+        return self.services.get("random") == "seed"
+
 
 @dataclass(frozen=True, slots=True)
 class Edge:

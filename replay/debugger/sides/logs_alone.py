@@ -9,6 +9,7 @@ from replay.debugger.outcome import DivergenceFound
 from replay.debugger.recorded.inputs import Payloads
 from replay.debugger.recorded.members import placed_receipts
 from replay.debugger.sides.trace import Item, Noting, digest, shown
+from replay.debugger.writing import words
 from replay.debugger.writing.steps import Progress
 from replay.errors import CorruptMember
 from replay.model import MAIN
@@ -34,13 +35,14 @@ def note_logs(
 
 def _determinants(side: Side, noting: Noting, since: int) -> None:
     number = 0
+    seeded = side.source.graph.vertex_of(side.task).seeds_random
     for epoch in side.source.epochs(side.task, side.attempt, MAIN):
         if epoch < since:
             continue
         data = side.source.log_bytes(side.task, side.attempt, MAIN, epoch)
         for offset, length, determinant in side.source.determinants(side.task, side.attempt, MAIN, epoch):
             what = (epoch, data[offset : offset + length])
-            said = shown(repr(determinant))
+            said = shown(words.said(determinant, seeded=seeded))
             noting.note("determinant", Item(number, epoch, 0, what, said, f"main, epoch {epoch}"))
             number += 1
 

@@ -13,6 +13,7 @@ from replay.debugger.recorded.logs import Built
 from replay.debugger.sides.ledger import Ledger
 from replay.debugger.sides.lines import LinesOf
 from replay.debugger.sides.trace import MOST_SAID, Item, Noting, Stream, digest, shown
+from replay.debugger.writing import words
 from replay.debugger.writing.stepping import Stepping
 from replay.log.codec import encode
 from replay.log.determinants import Determinant
@@ -38,10 +39,12 @@ class Tracing(Bystander):
         self.held: dict[str, str] = {}
         self._based = False
         self._taken = ""
+        self._seeded = False
 
     def attach(self, execution: Execution) -> None:
         """After the steps have begun, and before anything is executed."""
         self.execution = execution
+        self._seeded = execution.source.graph.vertex_of(self.stepping.shape.id).seeds_random
         self.lines = LinesOf(execution.body.operator)
         execution.body.observer = self
         execution.body.choices.observer = self
@@ -147,8 +150,9 @@ class Tracing(Bystander):
         """A determinant was appended."""
         self.stepping.appended(determinant, epoch)
         line = "" if self.lines is None else self.lines.now()
+        said = words.said(determinant, seeded=self._seeded)
         place = f"main, epoch {epoch}"
-        self._note("determinant", (epoch, encode(determinant)), shown(repr(determinant)), place=place, line=line)
+        self._note("determinant", (epoch, encode(determinant)), shown(said), place=place, line=line)
 
     # --- outputs ---
 

@@ -98,7 +98,7 @@ class Stepping:
         self._doing.begins(self.steps.write("restore", restored, causes=causes))
         self._noted = False
         self._note_state()
-        self._seeded = execution.source.graph.vertex_of(self.shape.id).services.get("random") == "seed"
+        self._seeded = execution.source.graph.vertex_of(self.shape.id).seeds_random
 
     def replaced(self, operator: Operator) -> None:
         """A fork goes on with another operator."""

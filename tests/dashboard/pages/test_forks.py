@@ -123,7 +123,8 @@ def test_a_fork_is_shown_with_its_parent_and_what_came_of_it(job: Job, owner: Us
     assert fork.change == {"change": "value", "value": 1600000999999} and fork.fork_step == step
     executed(fork)
     page = as_seen_by(owner).get(f"/replays/{fork.id}/").content.decode()
-    assert f'href="/replays/{parent.id}/?step={step}"' in page and "1600000999999" in page
+    assert f'href="/replays/{parent.id}/?step={step}"' in page and "the clock read 1600000999999</span>" in page
+    assert "<code>value[&quot;at_ms&quot;] = context.clock.now_ms()</code>" in page, "the line that read it"
     assert "May be affected" in page and "Can&#x27;t be affected" in page.replace("'", "&#x27;")
     listed = as_seen_by(owner).get(f"/api/v1/replays/{parent.id}/forks").json()["replays"]
     assert [one["id"] for one in listed] == [fork.id] and listed[0]["parent"] == parent.id
