@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from replay.debugger.agreeing.connections import check_connections
+from replay.debugger.agreeing.contents import check_records, check_states
 from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.agreeing.history import check_history
+from replay.debugger.agreeing.ignored import check_ignored
 from replay.debugger.agreeing.left_outside import check_left_outside
 from replay.debugger.agreeing.lines import check_epochs, check_offsets
 from replay.debugger.agreeing.receipts import check_receipts, check_takes
@@ -20,8 +23,8 @@ from replay.errors import CorruptMember
 from replay.model import TaskId
 
 OF_ALL: tuple[Callable[[RecordingSource], None], ...] = (
-    check_settings, check_history, check_epochs, check_writes, check_snapshots, check_transactions,
-    check_flushed, check_left_outside,
+    check_settings, check_history, check_connections, check_epochs, check_writes, check_states, check_snapshots,
+    check_transactions, check_flushed, check_left_outside, check_ignored, check_records,
 )  # fmt: skip
 """What manifest, events, lines and snapshots say of one another. Each raises `DivergenceFound`."""
 

@@ -41,6 +41,7 @@ class _Events:
                 self._check_same(number, kind, event)
             if kind == "recovery-state":
                 self._check_state(number, event)
+                self._check_runs(number, event)
             elif kind in ("channel-lost", "channel-reconnected"):
                 self._check_side(number, kind, event)
             elif kind == "restore-started":
@@ -80,6 +81,24 @@ class _Events:
                 logged=begins,
             )
         self.states[key] = str(event.get("to"))
+
+    def _check_runs(self, number: int, event: Event) -> None:
+        """Who has no main log to follow runs at once."""
+        protocol = self.source.manifest.protocol
+        if event.get("to") != "Replaying" or protocol.logs or self.source.manifest.clock.kind != "virtual":
+            return
+        task, attempt = str(event.get("at", event.get("task"))), event.get("attempt")
+        if not isinstance(attempt, int) or any(self.story.returned_to(task, attempt).values()):
+            return  # that anything came back is what contradicts the protocol
+        after = self.story.by_number.get(number + 1, {})
+        if (after.get("type"), after.get("re"), after.get("to")) != ("recovery-state", number, "Running"):
+            self._differs(
+                number + 1,
+                f"recovery-state of {task}, attempt {attempt}, to Running must stand here, as by event "
+                f"{number} it replays, and nothing is logged for it to follow; here is {after.get('type', 'nothing')}"
+                + (f" to {after['to']}" if after.get("type") == "recovery-state" else ""),
+                cause=number,
+            )
 
     def _check_side(self, number: int, kind: str, event: Event) -> None:
         ends = str(event.get("channel")).split(">")

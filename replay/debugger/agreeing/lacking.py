@@ -66,14 +66,34 @@ def _beginnings(source: RecordingSource) -> dict[tuple[str, int], int]:
 
 
 def _answered(source: RecordingSource) -> set[tuple[str, int, str]]:
-    """(task, attempt, channel) where bytes of a log were returned to the sender on that channel: it had sent them."""
+    """(task, attempt, channel) where bytes of a log were returned that only that channel can have brought."""
     found: set[tuple[str, int, str]] = set()
     try:
         for event in source.events():
-            if event.get("type") == "determinants-returned" and any(upto for *_, upto in extents_of(event)):
-                found.add((str(event.get("at")), event.get("attempt", -1), str(event.get("channel"))))
+            at, channel = str(event.get("at")), str(event.get("channel"))
+            if event.get("type") != "determinants-returned" or at not in source.graph:
+                continue
+            if any(upto and _only_way(source, of, TaskId(at), channel) for of, *_, upto in extents_of(event)):
+                found.add((at, event.get("attempt", -1), channel))
     except ReplayError:
         return found  # up to where they can be read
+    return found
+
+
+def _only_way(source: RecordingSource, of: str, task: TaskId, channel: str) -> bool:
+    """Whether what a log of `of` says comes to the task by that input, and by no other."""
+    ways = {one for one in source.graph.task(task).inputs if of in _and_above(source, source.graph.channel(one).source)}
+    return ways == {channel}
+
+
+def _and_above(source: RecordingSource, task: TaskId) -> set[str]:
+    found, open_ = {str(task)}, [task]
+    while open_:
+        for channel in source.graph.task(open_.pop()).inputs:
+            above = source.graph.channel(channel).source
+            if above not in found:
+                found.add(str(above))
+                open_.append(above)
     return found
 
 
@@ -196,7 +216,7 @@ class _Attempt:
     def _of_inputs(self) -> Iterator[Lack]:
         for i, channel in enumerate(self.source.graph.task(self.task).inputs):
             there = tuple(self.source.epochs(self.task, self.attempt, f"received-{i}"))
-            for epoch in sorted({*self._epochs_left(), *self.barriers}):
+            for epoch in sorted(self._epochs_ended(i)):
                 if epoch not in there:
                     yield self._lack(f"received-{i}", epoch, f"it took the barrier of {channel} that ends that epoch")
             if there and self.begins is not None and self.begins not in there and there[-1] > self.begins:
@@ -211,6 +231,13 @@ class _Attempt:
                 for epoch in sorted(self._sent_to_it(i) - set(there)):
                     yield self._lack(f"received-{i}", epoch, f"buffers of {channel} were sent to it in that epoch")
             yield from self._of_sender(i)
+
+    def _epochs_ended(self, i: int) -> set[int]:
+        """The epochs that it passed a barrier of. A sender that goes back and never comes to the same barriers again
+        has them in other epochs: there only what was sent counts."""
+        ended, protocol = {*self._epochs_left(), *self.barriers}, self.source.manifest.protocol
+        takes_once = protocol.name == "coordinated" or (protocol.logs and protocol.on_lost != "continue")
+        return ended if takes_once else ended & self._sent_to_it(i)
 
     def _must_have_received_more(self, i: int, anything: bool) -> bool:
         """Whether its log took buffers that no receipt is of, or what it did came from buffers, and none are there."""

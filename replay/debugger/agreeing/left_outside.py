@@ -20,6 +20,7 @@ def check_left_outside(source: RecordingSource) -> None:
                 at = offset + SENDING_HEAD_BYTES
                 layout = source.manifest.protocol.delta_layout
                 for extent in decode_extents(frame.delta, source.ids, layout, path=path, at=at) if frame.delta else ():
+                    _check_epoch(path, offset, frame, extent, task)
                     _check(source, path, offset, frame, extent)
 
 
@@ -28,6 +29,21 @@ def _left(source: RecordingSource, task: TaskId, attempt: int) -> Iterator[tuple
         path = member_name(task, attempt, "world", epoch)
         with source.members.open(path) as stream:
             yield from ((path, offset, frame) for offset, frame in read_sendings(stream, path=path))
+
+
+def _check_epoch(path: str, offset: int, frame: SendingFrame, extent: DeltaExtent, task: TaskId) -> None:
+    """A task leaves its own log there, of the epoch that it is in or of those before."""
+    within = int(path.rpartition("/")[2].removesuffix(".dlt"))
+    if extent.log.task != task or extent.epoch <= within:
+        return
+    raise DivergenceFound(
+        f"{path} at offset {offset}: what was left outside with {frame.seq} has bytes of {extent.log}, epoch "
+        f"{extent.epoch}, but {task} was in epoch {within} then.",
+        member=path,
+        offset=offset,
+        asked=within,
+        logged=extent.epoch,
+    )
 
 
 def _check(source: RecordingSource, path: str, offset: int, frame: SendingFrame, extent: DeltaExtent) -> None:

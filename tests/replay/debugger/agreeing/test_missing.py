@@ -275,3 +275,11 @@ def test_the_recovery_of_another_protocol_is_unknown_and_never_called_identical(
     outcome = replay(bundle_of(members.with_("job.json", json.dumps(manifest).encode())), failure=0)
     assert outcome.verdict == "unknown"
     assert "the protocol drifting" in outcome.sentence
+
+
+@pytest.mark.parametrize("seed", [880074, 880103, 880241, 880376, 880386, *range(20)])
+def test_a_whole_recording_lacks_nothing(seed: int) -> None:
+    """Also where a task goes back and never comes to the same barriers again, and where answers are relayed."""
+    options = random_options(seed)
+    lack = first_lack(recorded(options))
+    assert lack is None, f"{lack} {options.command()}"
