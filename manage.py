@@ -17,6 +17,11 @@ def main() -> None:
         execute_from_command_line(sys.argv)
     except SettingError as wrong:
         sys.exit(str(wrong))
+    except ImportError as unloaded:
+        # What the loader says of a library for which the address space has no place.
+        if "failed to map segment" not in str(unloaded):
+            raise
+        sys.exit(f"A library found no room in memory ({unloaded}). Give the process more (ulimit -v), then try again.")
 
 
 if __name__ == "__main__":

@@ -54,8 +54,19 @@ class Process:
         """What it is to the server, told by its command line."""
         if "java" in Path(self.command.split(" ", 1)[0]).name or "SparkSubmit" in self.command:
             return "jvm"
-        names = {"ingest.jobs.replay": "replay", "ingest.jobs.driver": "driver", "celery": "worker", " up": "web"}
-        return next((kind for name, kind in names.items() if name in self.command), "other")
+        names = {"hunting.perturbed": "perturbed", "ingest.jobs.replay": "replay", "ingest.jobs.driver": "driver"}
+        names |= {"celery": "worker", " up": "web"}
+        kind = next((kind for name, kind in names.items() if name in self.command), "other")
+        return "spare" if kind == "replay" and not self._is_at_work() else kind
+
+    def _is_at_work(self) -> bool:
+        """Of a replay's child: from its request on it listens for the alarm that bounds its time."""
+        try:
+            status = Path(f"/proc/{self.pid}/status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        caught = re.search(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)
+        return caught is not None and bool(int(caught.group(1), 16) >> (signal.SIGALRM - 1) & 1)
 
 
 def processes_of(data: Path) -> Iterator[Process]:

@@ -21,6 +21,7 @@ from ingest.errors import (
 from ingest.java import find_java, java_home
 from ingest.pipes import ROOT, Child, ChildGone, child_environment, ending
 from ingest.replay_limits import CPU, TIME, ReplayLimits
+from ingest.room import not_written
 
 __all__ = [
     "DriverDied",
@@ -38,6 +39,7 @@ __all__ = [
     "SparkDriver",
     "find_java",
     "java_home",
+    "not_written",
     "run_comparison",
     "run_replay",
 ]

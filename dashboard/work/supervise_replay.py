@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,11 @@ from ingest.launch import (
     ReplayLimits,
     ReplayRequest,
     SpareReplay,
+    not_written,
     run_replay,
 )
+
+log = logging.getLogger("clonoscope.work")
 
 # What of a replay's outcome becomes a column.
 PUBLISHED = ("verdict", "sentence", "detail", "steps", "task")
@@ -52,6 +56,9 @@ def supervise(held: Claim, lease: Lease, spare: SpareReplay | None = None) -> No
             ending.died(held, str(death))
     except ReplayFailed as failure:
         ending.failed(held, str(failure))
+    except OSError as fault:
+        log.exception("%s could not be begun", held)
+        ending.failed(held, not_written(fault, store.replays()))
 
 
 def _replay(held: Claim, lease: Lease, replay: Replay, spare: SpareReplay | None) -> dict[str, Any]:
@@ -60,9 +67,26 @@ def _replay(held: Claim, lease: Lease, replay: Replay, spare: SpareReplay | None
     def tell(told: Progress) -> None:
         reporter.report(told.phase, told.done, told.total, told.unit, told.message)
 
-    request = ReplayRequest(
+    try:
+        return run_replay(request_of(replay, _begin(held)), log_path(), tell, lease.interrupted, spare=spare)
+    finally:
+        if spare is not None:
+            _prepare(spare)
+
+
+def _prepare(spare: SpareReplay) -> None:
+    """What the replay came to stands, also where the machine has no place for another child."""
+    try:
+        spare.prepare()
+    except OSError:
+        log.exception("no child could be started ahead of the next replay")
+
+
+def request_of(replay: Replay, folder: Path) -> ReplayRequest:
+    """What its child is asked to do."""
+    return ReplayRequest(
         pack=store.pack_path(replay.job_id),
-        folder=_begin(held),
+        folder=folder,
         task=replay.task or None,
         failure=replay.failure,
         attempt=replay.attempt,
@@ -75,11 +99,6 @@ def _replay(held: Claim, lease: Lease, replay: Replay, spare: SpareReplay | None
         diverged_at=replay.diverged_at,
         limits=replay_limits(),
     )
-    try:
-        return run_replay(request, log_path(), tell, lease.interrupted, spare=spare)
-    finally:
-        if spare is not None:
-            spare.prepare()
 
 
 def replay_limits() -> ReplayLimits:

@@ -15,6 +15,7 @@ from ingest.jobs.lifeline import Answers, Command, log_to_standard_error, only_c
 from ingest.jobs.limits import limit_behind, limit_resources, operators_line, use_reserve
 from ingest.lake.steps import ParquetStepSink
 from ingest.replay_limits import ReplayLimits
+from ingest.room import not_written
 from replay import live
 from replay.bundle.reader import open_bundle
 from replay.debugger.replay import replay
@@ -86,6 +87,7 @@ def main() -> int:
     log_to_standard_error()
     request = only_command()
     log.info("replay begins: %s", request)
+    sink = None
     try:
         limits, sink = ReplayLimits(**request.get("limits", {})), ParquetStepSink(Path(request["folder"]))
         _limited(request, answers, sink, limits)
@@ -94,11 +96,20 @@ def main() -> int:
         answers.send(failed=str(fault))
     except OSError as fault:
         log.exception("replay failed")
-        answers.send(failed=f"{fault.filename or request['folder']}: {fault.strerror}. Make room, then replay again.")
+        _leave_what_is_readable(sink)
+        answers.send(failed=not_written(fault, Path(request["folder"])))
     except Exception as fault:
         log.exception("replay failed unexpectedly")
         answers.send(failed=f"the replay failed: {type(fault).__name__}: {fault}. The log has the whole story.")
     return 0
+
+
+def _leave_what_is_readable(sink: ParquetStepSink | None) -> None:
+    try:
+        if sink is not None:
+            sink.abandon()
+    except OSError:
+        log.exception("what is not readable could not be removed")
 
 
 def _limited(request: Command, answers: Answers, sink: ParquetStepSink, limits: ReplayLimits) -> None:

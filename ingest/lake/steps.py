@@ -5,9 +5,11 @@ The manifest is the truth: it names the files that belong together, and is repla
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,7 @@ class ParquetStepSink:
         self._chunk_begun = 0
         self._chunk_begun_s = time.monotonic()
         self._busy = False
+        self._fault: BaseException | None = None
         self._writers: dict[str, TableWriter] = {}
         self._rows: dict[str, list[Row]] = {name: [] for name in STEP_TABLES}
         self._steps, self._causes = self._rows["steps"], self._rows["causes"]
@@ -83,18 +86,38 @@ class ParquetStepSink:
 
     def flush(self) -> None:
         """What was written becomes readable, unless that was done a moment ago: the next step sees to it then."""
+        if self._fault is not None:
+            return  # it is on its way to whoever asked for the replay; half of a chunk says nothing
         if not self._chunks or time.monotonic() - self._chunk_begun_s >= SHORTEST_CHUNK_S:
             self._write_chunk()
 
     def keep(self) -> None:
         """What was written becomes readable now, as nothing more may come: also where something ended it anywhere."""
         if self._busy:  # half of a chunk says nothing: what was readable before stays so
-            for writer in self._writers.values():
-                writer.abandon()
-            self._writers.clear()
+            self.abandon()
             self.steps = self._chunk_begun
         else:
             self._write_chunk()
+
+    def abandon(self) -> None:
+        """Leaves only what is readable: where there was no room for more, what nobody can read takes none."""
+        for writer in self._writers.values():
+            writer.abandon()
+        self._writers.clear()
+        remove_unnamed(self.folder)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Once files could not be written, no more are: whatever took the fault for its own meets it again."""
+        if self._fault is not None:
+            raise self._fault
+        self._busy = True
+        try:
+            yield
+        except BaseException as fault:
+            self._fault = fault
+            raise
+        self._busy = False
 
     def _look(self) -> None:
         if self._is_due():
@@ -103,12 +126,11 @@ class ParquetStepSink:
             self._gather()
 
     def _gather(self) -> None:
-        self._busy = True
-        for name, rows in self._rows.items():
-            if rows:
-                self._writer(name).add_rows(rows)
-                rows.clear()
-        self._busy = False
+        with self._writing():
+            for name, rows in self._rows.items():
+                if rows:
+                    self._writer(name).add_rows(rows)
+                    rows.clear()
 
     def _writer(self, name: str) -> TableWriter:
         if name not in self._writers:
@@ -120,15 +142,14 @@ class ParquetStepSink:
 
     def _write_chunk(self) -> None:
         self._gather()
-        self._busy = True
-        if self._writers:
-            for name, writer in self._writers.items():
-                self._files[name] += [file.path for file in writer.close()]
-            self._writers.clear()
-            self._chunks += 1
-            self._write_manifest(self._files, complete=False)
-        self._chunk_begun, self._chunk_begun_s = self.steps, time.monotonic()
-        self._busy = False
+        with self._writing():
+            if self._writers:
+                for name, writer in self._writers.items():
+                    self._files[name] += [file.path for file in writer.close()]
+                self._writers.clear()
+                self._chunks += 1
+                self._write_manifest(self._files, complete=False)
+            self._chunk_begun, self._chunk_begun_s = self.steps, time.monotonic()
 
     def finish(self) -> None:
         """Makes all readable, sorted and in few files, and says that this is all."""
@@ -151,3 +172,16 @@ class ParquetStepSink:
     def _write_manifest(self, files: dict[str, list[str]], *, complete: bool) -> None:
         document = {"steps_version": STEPS_VERSION, "complete": complete, "steps": self.steps, "files": files}
         write_json(self.folder / MANIFEST, document)
+
+
+def remove_unnamed(folder: Path) -> None:
+    """Files of a replay's folder that its manifest does not name: nobody reads them, and nobody will."""
+    named = {folder / MANIFEST}
+    try:
+        files = json.loads((folder / MANIFEST).read_bytes())["files"]
+    except FileNotFoundError:
+        files = {}
+    named |= {folder / path for paths in files.values() for path in paths}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path not in named:
+            path.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,8 @@ class TableWriter:
     def abandon(self) -> None:
         """Leaves nothing of an unfinished file behind."""
         if self._writer is not None:
-            self._writer.close()
+            with suppress(OSError, pa.ArrowException):  # its last bytes may have no room either
+                self._writer.close()
             self._writer = None
         if self._temporary is not None:
             self._temporary.unlink(missing_ok=True)

@@ -1,6 +1,8 @@
 """A short run of the kill bench, and that its checks see what is half done."""
 
 import json
+import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from bench.kill_checks import Checks
-from bench.server_process import ROOT
+from bench.server_process import ROOT, processes_of, wait_until
 from dashboard import jobs, store
 from dashboard.models import Job, Status
 from tests.dashboard.work.conftest import data, migrated_sqlite, sqlite, write_bundle
@@ -34,6 +36,46 @@ def test_no_kill_of_a_real_process_leaves_anything_half_done(mode: str, times: i
     assert ran.returncode == 0, ran.stdout + ran.stderr[-4000:]
     report = json.loads(ran.stdout.splitlines()[-1])
     assert report["kills"] == times and report["half_done"] == [] and report["finished"] > 0, report
+
+
+@pytest.mark.serial
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_no_kill_of_a_replay_at_work_changes_what_it_comes_to(tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "bench.replay_kills", "--times", "4", "--seed", "2", "--data", str(tmp_path)]
+    ran = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False, timeout=880)
+    assert ran.returncode == 0, ran.stdout + ran.stderr[-4000:]
+    report = json.loads(ran.stdout.splitlines()[-1])
+    assert report["kills"] >= 4 and report["half_done"] == [] and len(report["by_kind"]) > 1, report
+
+
+@pytest.mark.serial
+def test_a_child_that_waits_is_told_from_one_at_work(tmp_path: Path) -> None:
+    answers, full = os.pipe()
+    os.set_blocking(full, False)
+    while select.select([], [full], [], 0)[1]:
+        os.write(full, bytes(4096))
+    os.set_blocking(full, True)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "ingest.jobs.replay"],
+        cwd=ROOT,
+        env={**os.environ, "CLONOSCOPE_DATA": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=full,
+    )
+    with child:
+        try:
+            assert [one.kind for one in processes_of(tmp_path)] == ["spare"]
+            request = {"pack": str(tmp_path / "none.pack"), "folder": str(tmp_path / "steps"), "failure": 0}
+            child.stdin.write(json.dumps(request).encode() + b"\n")
+            child.stdin.flush()
+            # It can't say that it begins, as nobody reads what is in the pipe.
+            wait_until(lambda: [one.kind for one in processes_of(tmp_path)] == ["replay"], "work", 60)
+        finally:
+            child.kill()
+            os.close(answers)
+            os.close(full)
 
 
 @pytest.fixture
