@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.conftest import NARROW, Visitor
 from tests.browser.inspection import faults_of
@@ -116,6 +116,25 @@ def test_what_is_no_note_is_said_and_nothing_is_lost(visit: Visit, replay: str, 
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
     expect(page.locator("#notes")).to_contain_text("Nothing noted")
+
+
+def test_what_is_noted_before_a_page_hears_of_news_is_there_too(visit: Visit, replay: str, clean: None) -> None:
+    owner = visit().open(f"/replays/{replay}/?step=40")
+    watcher, held = visit().page, list[Route]()
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    listening = re.compile(r"/net/live[^/]*\.js$")
+    watcher.route(listening, hold)
+    with watcher.expect_request(listening):
+        watcher.goto(owner.url, wait_until="commit")
+    expect(watcher.locator("#notes")).to_contain_text("Nothing noted")
+    write(owner, "in between")
+    expect(noted(owner, "in between")).to_have_count(1)
+    expect(noted(watcher, "in between")).to_have_count(0)
+    held[0].continue_()
+    expect(noted(watcher, "in between")).to_have_count(1)
 
 
 def test_another_watcher_sees_notes_and_breakpoints_at_once_and_changes_none(

@@ -178,7 +178,8 @@ def test_over_and_out_of_what_encloses_a_step(visit: Visit, replay: str) -> None
 def test_going_to_a_time_an_epoch_a_record_and_a_state(visit: Visit, replay: str) -> None:
     page = visit().open(f"/replays/{replay}/?step=0")
     for words, shown in (
-        ("Replaying", "begins to replay"), ("epoch 1", "in epoch 1"), ("record 3", "Processes record 3 of the epoch"),
+        ("Replaying", "begins to replay"), ("epoch 1", "begins to load the state of checkpoint 1"),
+        ("record 3", "Processes record 3 of the epoch"),
     ):  # fmt: skip
         page.keyboard.press("g")
         page.keyboard.type(words)
@@ -233,7 +234,8 @@ def test_all_of_it_works_without_scripts(visit: Visit, replay: str, clean: None)
     field = page.get_by_label("Go to step")
     field.fill("epoch 1")
     field.press("Enter")
-    assert "step=18" in page.url
+    assert "step=0" in page.url
+    expect(page.locator("#sentence")).to_contain_text("begins to load the state of checkpoint 1")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

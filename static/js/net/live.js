@@ -24,7 +24,7 @@ export function live({ socket, poll, onState, onNews, onGone }) {
   let polling;
   let current;
   let stopped = false;
-  let missed = false;
+  let missed = Boolean(onNews); // somebody may have changed something since the page was made
 
   function take(said) {
     if (stopped) return;
