@@ -74,9 +74,10 @@ class Forks:
     def of_answers(self, seed: int) -> None:
         """Around the answers of every recovery of the recording of that seed."""
         bundle, draw = recorded(random_options(seed)), Random(f"answers {seed}")
-        for failure in Story.read(bundle.events()).failures:
+        for failure, event in Story.read(bundle.events()).failures.items():
             kept = Kept()
-            if replay(bundle, failure=failure, sink=kept).verdict not in ("identical", "free"):
+            of = {"task": event["task"], "failure": failure}  # alone: with others, the steps have other numbers
+            if replay(bundle, **of, sink=kept).verdict not in ("identical", "free"):
                 continue
             merged = next((row.step for row in kept.rows if row.kind == "merge"), len(kept.rows))
             for step in sorted({draw.randrange(min(merged + 2, len(kept.rows))) for _ in range(6)}):
@@ -87,7 +88,7 @@ class Forks:
                         {"change": "failure", "task": draw.choice(bundle.tasks())},
                     )
                 )
-                self.one(bundle, kept, {"failure": failure}, step, change, f"seed {seed}, {failure}, {step}, {change}")
+                self.one(bundle, kept, of, step, change, f"seed {seed}, {of}, step {step}, {change}")
 
     def of_chains(self, seed: int, *, parents: int, each: int, depth: int = 3) -> None:
         """Forks of forks: each change is made to what came of the one before it."""
