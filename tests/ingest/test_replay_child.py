@@ -27,7 +27,7 @@ from replay.debugger.replay import replay
 from replay.jobs.options import RecordOptions
 from replay.jobs.record import record
 from replay.protocols import PROTOCOLS
-from tests.ingest.processes import descendants, wait_until_gone
+from tests.ingest.processes import descendants, parent_of, wait_until_gone
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -94,7 +94,9 @@ class OnFirst:
 
 
 def children() -> list[int]:
-    return [pid for pid, command in descendants(os.getpid()).items() if "ingest.jobs.replay" in command]
+    """Of this process itself: a server that other tests still use has a child waiting, too."""
+    found = descendants(os.getpid()).items()
+    return [pid for pid, command in found if "ingest.jobs.replay" in command and parent_of(pid) == os.getpid()]
 
 
 @pytest.mark.serial

@@ -15,10 +15,12 @@ from replay.debugger.shrinking.cutting import ends_in, way_of
 from replay.debugger.shrinking.shrink import Shrunk, shrink
 from replay.errors import ReplayError
 from tests.replay.debugger.diverging import planted
-from tests.replay.debugger.diverging.plants import PLANTERS, Plant
+from tests.replay.debugger.diverging.plants import PLANTERS, Plant, sink_altered, source_altered
 from tests.replay.debugger.worlds import MemoryMembers, bundle_of
 
-SEEDS = range(100, 100 + len(PLANTERS))
+# What these two alter is found by executing, or not at all: nothing contradicts itself before.
+_EXECUTED = (source_altered, sink_altered)
+SEEDS = [seed for seed in range(100, 100 + len(PLANTERS)) if PLANTERS[seed % len(PLANTERS)] not in _EXECUTED]
 SMALL = {"events": 80, "depth": 4, "parallelism": 1, "checkpoint_interval_ms": 10, "kills": ("map-1.0@14",)}
 
 
@@ -66,7 +68,9 @@ def test_what_is_left_contradicts_itself_in_the_same_way_and_nothing_of_it_can_g
         if (plant := contradicting(following)) is not None:
             break
     else:
-        pytest.skip(f"what {PLANTERS[seed % len(PLANTERS)].__name__} plants is found by executing, or not at all")
+        pytest.fail(
+            f"nothing contradicts itself that {PLANTERS[seed % len(PLANTERS)].__name__} plants, from seed {seed}"
+        )
     whole = replay(bundle_of(plant.members), failure=0)
     made = shrink(bundle_of(plant.members), failure=0)
     where = f"seed {following}: {plant.kind}: {whole.sentence}"
