@@ -32,8 +32,8 @@ def publish(folder: Path, out: str | os.PathLike[str] | None = None) -> Path:
     processes = processes_of(folder)
     with BundleWriter(target) as writer:
         publisher = _Publisher(writer, processes)
-        for log in attempts:
-            publisher.attempt(log)
+        for log, after in zip(attempts, [*attempts[1:], None], strict=True):
+            publisher.attempt(log, after if after is not None and after.task == log.task else None)
         publisher.write_events()
         return writer.close(publisher.manifest(folder.name))
 
@@ -67,7 +67,8 @@ class _OfTask:
     operator: str
     partitions: list[str] = field(default_factory=list)
     begins: dict[int, int] = field(default_factory=dict)
-    ended: bool = True
+    # Of the attempt before, as failures are numbered.
+    failure: int | None = None
     end: int = 0
 
     def index(self, place: dict[str, Any]) -> int:
@@ -88,9 +89,9 @@ class _Publisher:
         self.told: list[_Told] = []
         self.failures = 0
 
-    def attempt(self, log: AttemptLog) -> None:
-        """All members of an attempt."""
-        _Members(self, log).write()
+    def attempt(self, log: AttemptLog, after: AttemptLog | None) -> None:
+        """All members of an attempt; `after` is the next of its task."""
+        _Members(self, log).write(after)
 
     def tell(self, at_us: int, kind: str, **fields: Any) -> None:
         self.told.append(_Told(at_us, kind, fields))
@@ -143,8 +144,6 @@ class _Members:
             log.task, _OfTask(str(meta["vertex"]), int(meta["subtask"]), str(meta.get("operator", "")))
         )
         self.folder = f"tasks/{log.task}/{log.attempt}"
-        self.process = publisher.by_token.get(meta["process"])
-        self.host = str(self.process.described.get("host", "")) if self.process else ""
         # What was recorded before the first epoch belongs to it: a task's opening.
         self.epoch = int(meta.get("restored") or 0)
         self.offset = 0
@@ -163,7 +162,16 @@ class _Members:
             return begins[self.epoch]
         return self.task.end if any(epoch < self.epoch for epoch in begins) else 0
 
-    def write(self) -> None:
+    @property
+    def process(self) -> Process | None:
+        """Who records; an attempt that is handed on has several."""
+        return self.publisher.by_token.get(self.log.process or self.log.meta["process"])
+
+    @property
+    def host(self) -> str:
+        return str(self.process.described.get("host", "")) if self.process else ""
+
+    def write(self, after: AttemptLog | None) -> None:
         self._tell_start()
         for entry in self.log.entries():
             self.last_us = max(self.last_us, entry.at_us)
@@ -174,7 +182,7 @@ class _Members:
         if not self.offset:
             self._append(f"main/{self.epoch}.det", b"")
         self.task.end = max(self.task.end, self.taken)
-        self._tell_end()
+        self._tell_end(after)
 
     def _append(self, name: str, data: bytes) -> None:
         self.publisher.writer.append(f"{self.folder}/{name}", data)
@@ -184,7 +192,8 @@ class _Members:
         self.publisher.tell(at_us, kind, **named, **fields)
 
     def _tell_start(self) -> None:
-        after = {} if self.log.attempt == 0 or self.task.ended else {"failure": self.publisher.failures - 1}
+        after = {} if self.task.failure is None else {"failure": self.task.failure}
+        because = {"why": self.log.meta["because"]} if self.log.attempt and "because" in self.log.meta else {}
         self._tell(
             int(self.log.meta["at_us"]),
             "attempt-started",
@@ -192,14 +201,23 @@ class _Members:
             standby=False,
             checkpoint=self.epoch,
             **after,
+            **because,
         )
 
-    def _tell_end(self) -> None:
-        """A log that nobody closed, of a process that is gone: something killed it."""
+    def _tell_end(self, after: AttemptLog | None) -> None:
+        """A log that nobody closed, of a process that is gone: something killed it. One that rests is over where
+        another attempt follows."""
         how = (self.ended or {}).get("how")
-        self.task.ended = how == "closed" or (how is None and self.process is not None and self.process.alive)
-        if not self.task.ended and not self.log.meta.get("lost"):
-            cause = (self.ended or {}).get("cause") or _KILLED
+        over = how == "closed" or (how is None and self.process is not None and self.process.alive)
+        cause = (self.ended or {}).get("cause") or _KILLED
+        if self.log.rests and self.ended is None:
+            over = after is None
+            if after is not None:
+                self.last_us = max(self.last_us, int(after.meta["at_us"]))
+                cause = after.meta.get("because") or f"epoch {after.meta.get('restored')} was executed once more"
+        self.task.failure = None
+        if not over and not self.log.meta.get("lost"):
+            self.task.failure = self.publisher.failures
             self._tell(self.last_us, "task-failed", failure=self.publisher.failures, host=self.host, cause=cause)
             self.publisher.failures += 1
 

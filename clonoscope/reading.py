@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clonoscope import words as w
-from clonoscope.segments import SUFFIX, Held, read_segment
+from clonoscope.segments import SUFFIX, Held, read_segment, segments_of
 from replay.model import read_json
+
+CLOSED = b" closed"
+"""Behind what a process says of itself: nothing is missing of what it recorded."""
 
 Kind = Literal[
     "epoch", "epoch-end", "call", "take", "record", "range", "output", "state", "gap", "end", "event", "hash"
 ]  # fmt: skip
-_CLOSED = b" closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,9 @@ def processes_of(folder: Path) -> list[Process]:
     for path in sorted((folder / "processes").glob("*.json"), key=lambda one: int(one.name.partition("-")[0])):
         with open(path, "rb") as file:
             data = file.read()
-            closed = data.endswith(_CLOSED)
+            closed = data.endswith(CLOSED)
             try:
-                described = json.loads(data.removesuffix(_CLOSED))
+                described = json.loads(data.removesuffix(CLOSED))
             except ValueError:
                 described = {}
             found.append(Process(path.stem, described, not closed and _is_held(file.fileno()), closed))
@@ -67,7 +69,10 @@ class Entry:
 
 @dataclass(slots=True)
 class AttemptLog:
-    """The segments of an attempt, read one after the other. `meta`: what the first that is there says of it."""
+    """The segments of an attempt, read one after the other. `meta`: what the first that is there says of it.
+
+    As entries are read, `process` is who recorded them, and `rests` whether nothing is missing behind them.
+    """
 
     task: str
     attempt: int
@@ -75,6 +80,8 @@ class AttemptLog:
     meta: dict[str, Any]
     inputs: dict[int, dict[str, Any]] = field(default_factory=dict)
     sites: dict[int, dict[str, Any]] = field(default_factory=dict)
+    process: str = ""
+    rests: bool = False
 
     def entries(self) -> Iterator[Entry]:
         """All of it, in order. `inputs` and `sites` are complete afterwards."""
@@ -97,12 +104,6 @@ def _nothing_of(folder: Path) -> dict[str, Any]:
     at_us = folder.stat().st_mtime_ns // 1000
     named = {"vertex": vertex, "subtask": int(subtask), "process": "", "at_us": at_us, "epoch": None}
     return {**named, "taken": 0, "input": -1, "next": 0, "dropped": 0, "why": "", "lost": True}
-
-
-def segments_of(folder: Path) -> list[tuple[int, Path]]:
-    """By number."""
-    paths = (path for path in folder.glob(f"*{SUFFIX}") if path.stem.isdecimal())
-    return sorted((int(path.stem), path) for path in paths)
 
 
 def _first_meta(folder: Path) -> dict[str, Any] | None:
@@ -134,6 +135,8 @@ class _Walk:
         # The run of records that was taken since the last entry of another kind: input, first offset, records.
         self.run: tuple[int, int, int] = (-1, 0, 0)
         self.randoms: dict[int, int] = {}
+        # Each process numbers the places in its source by itself: what they are called in this attempt.
+        self.sites: dict[tuple[str, int], int] = {}
         # Within an epoch whose beginning is not there: nothing of it can be said to stand where it stands.
         self.lost_beginning = False
 
@@ -171,6 +174,7 @@ class _Walk:
     def _segment(self, held: Held, meta: dict[str, Any]) -> Iterator[Entry]:
         self.at_us = max(self.at_us, meta["at_us"])
         self.randoms = {}
+        self.log.process, self.log.rests = meta["process"], held.ended is not None
         for number, (topic, partition) in enumerate(meta["inputs"]):
             self.log.inputs.setdefault(number, {"topic": topic, "partition": partition})
         if meta["dropped"]:
@@ -249,7 +253,19 @@ class _Walk:
     def _call(self, fields: dict[str, Any]) -> Iterator[Entry]:
         yield from self._end_run()
         if not self.lost_beginning:
-            yield self._entry("call", fields)
+            site = self.sites.get((self.log.process, fields["site"]), fields["site"])
+            yield self._entry("call", fields if site == fields["site"] else {**fields, "site": site})
+
+    def _declare(self, site: dict[str, Any]) -> None:
+        """A number that another process of this attempt has for another place is another number here."""
+        said = {**site, "site": 0}
+        known = self.log.sites.get(site["site"], site)
+        number = site["site"] if {**known, "site": 0} == said else None
+        if number is None:
+            same = (one for one, of in self.log.sites.items() if {**of, "site": 0} == said)
+            number = next(same, max(self.log.sites) + 1)
+        self.sites[self.log.process, site["site"]] = number
+        self.log.sites[number] = {**site, "site": number}
 
     def _long(self, word: w.Word) -> Iterator[Entry]:
         if word.value in (w.UUID, w.BYTES):
@@ -265,7 +281,7 @@ class _Walk:
             case w.SITE if "random" in fields:
                 self.randoms[fields["random"]] = fields["site"]
             case w.SITE:
-                self.log.sites[fields["site"]] = fields
+                self._declare(fields)
             case w.CALL:
                 yield from self._call(fields)
             case w.INPUT:

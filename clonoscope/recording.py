@@ -22,9 +22,11 @@ from urllib.parse import quote
 
 from clonoscope import identity
 from clonoscope.errors import WrongUse
+from clonoscope.reading import CLOSED, processes_of
 from clonoscope.redaction import Redaction
 from clonoscope.retention import Retention
-from clonoscope.segments import SEGMENT_BYTES, Segment, Supply
+from clonoscope.room import Claim
+from clonoscope.segments import SEGMENT_BYTES, SUFFIX, Segment, Supply, rest_of
 from clonoscope.task_log import TaskLog
 from clonoscope.tasks import Task
 from clonoscope.unrecorded import UNRECORDED
@@ -114,16 +116,19 @@ class Recording:
         self._supply = Supply(self.folder, self.segment_bytes)
         self._alive: int | None = None
         self._open = True
+        # Logs of epochs that are not over. A process without any may end at any time: nothing is missing.
+        self._at_work: set[TaskLog] = set()
+        self._resting = False
         # Looked up once: it takes a while, and a child's is its parent's.
         self._code = identity.code_identity(Path.cwd())
 
     def begin(self) -> None:
         """Makes the folder, and says that this process lives."""
         try:
-            left = self._left_behind()
+            left = "recovery" in self.dump_on and self._left_behind()
             self._announce()
             self.retention.look()
-            if left and "recovery" in self.dump_on:
+            if left:
                 self.dump()
         except OSError as fault:
             self.at_fault(f"{self.folder}: {fault.strerror or fault}")
@@ -159,14 +164,16 @@ class Recording:
 
     def _left_behind(self) -> bool:
         """Whether an earlier process ended without closing its recording."""
-        from clonoscope.reading import processes_of
-
         return any(not one.closed and not one.alive for one in processes_of(self.folder))
 
     # --- tasks ---
 
-    def task(self, vertex: str, subtask: int = 0, *, operator: str = "") -> Task:
-        """A task: a partition, a subtask. `operator` is where its function stands, as `jobs.orders:process`."""
+    def task(self, vertex: str, subtask: int = 0, *, operator: str = "", handed_on: bool = False) -> Task:
+        """A task: a partition, a subtask. `operator` is where its function stands, as `jobs.orders:process`.
+
+        `handed_on`: its epochs are executed by one process now and by another then, and are one attempt all the same,
+        until one of them fails or is executed once more.
+        """
         if not vertex or quote(vertex, safe="-_. ") != vertex or vertex.startswith(".") or subtask < 0:
             raise WrongUse(
                 f"a task can't be called {vertex!r}, {subtask}",
@@ -175,25 +182,51 @@ class Recording:
         with self._lock:
             name = f"{vertex}.{subtask}"
             if name not in self._tasks:
-                self._tasks[name] = Task(self, vertex, subtask, operator)
+                self._tasks[name] = Task(self, vertex, subtask, operator, handed_on=handed_on)
             return self._tasks[name]
 
     # --- what logs ask of it ---
 
-    def claim(self, log: TaskLog) -> tuple[int, Path]:
+    def claim(self, log: TaskLog) -> Claim:
         """The next attempt of a task; the folder is made by one process alone, whoever else tries."""
         if self._alive is None and self._open:
             self._announce()
+        self._works(log)
         above = self.folder / "tasks" / log.task
         above.mkdir(parents=True, exist_ok=True)
         taken = (int(one) for one in os.listdir(above) if one.isdecimal())
         attempt = max(taken, default=-1) + 1
+        if log.handed_on and attempt and (found := _handed_on(log, attempt - 1, above / str(attempt - 1))):
+            return found
         while True:
             try:
                 (above / str(attempt)).mkdir()
-                return attempt, above / str(attempt)
+                return Claim(attempt, above / str(attempt))
             except FileExistsError:
                 attempt += 1
+
+    def _works(self, log: TaskLog) -> None:
+        with self._lock:
+            self._at_work.add(log)
+            if self._resting and self._alive is not None:
+                os.ftruncate(self._alive, os.fstat(self._alive).st_size - len(CLOSED))
+                self._resting = False
+
+    def rests(self, log: TaskLog) -> None:
+        """Nothing of a log is missing, whatever becomes of this process."""
+        with self._lock:
+            self._at_work.discard(log)
+            if not self._at_work and not self._resting:
+                self._say_closed()
+
+    def _say_closed(self) -> None:
+        if self._alive is None:
+            return
+        try:
+            os.pwrite(self._alive, CLOSED, os.fstat(self._alive).st_size)
+            self._resting = True
+        except OSError as fault:
+            self.at_fault(f"{self.folder}: {fault.strerror}")
 
     def segment(self, path: Path, at_least_bytes: int) -> Segment:
         """Room for a log, within the bound."""
@@ -208,7 +241,8 @@ class Recording:
 
     def filled(self, log: TaskLog, segment: Segment) -> None:
         """A segment is sealed."""
-        self.retention.filled(log.task, segment, log.epoch)
+        over = log.handed_on and not log.in_epoch
+        self.retention.filled(log.task, segment, None if over else -1 if log.epoch is None else log.epoch)
 
     def kept(self, value: Any) -> Any:
         """A value as it may leave."""
@@ -245,12 +279,10 @@ class Recording:
                 task.end_attempt("closed")
             self._supply.close()
             _RECORDINGS.discard(self)
+            if not self._resting:
+                self._say_closed()
             if self._alive is not None:
-                try:
-                    os.pwrite(self._alive, b" closed", os.fstat(self._alive).st_size)
-                    os.close(self._alive)
-                except OSError as fault:
-                    self.at_fault(f"{self.folder}: {fault.strerror}")
+                os.close(self._alive)
                 self._alive = None
 
     def __enter__(self) -> Recording:
@@ -277,6 +309,7 @@ class Recording:
             os.close(self._alive)
             self._alive = None
         self.retention.after_fork()
+        self._at_work, self._resting = set(), False
         for task in self._tasks.values():
             task.log.forget()
         # It says that it lives when it records something: many children never do.
@@ -285,6 +318,16 @@ class Recording:
         util = sys.modules.get("multiprocessing.util")
         if util is not None:
             util.register_after_fork(self, _close_with_multiprocessing)
+
+
+def _handed_on(log: TaskLog, attempt: int, folder: Path) -> Claim | None:
+    """The attempt before, if all of its epochs are over and this one comes after them."""
+    numbers = [int(one.removesuffix(SUFFIX)) for one in os.listdir(folder) if one.removesuffix(SUFFIX).isdecimal()]
+    if not numbers or log.epoch is None:
+        return None
+    last = max(numbers)
+    rest = rest_of(folder / f"{last}{SUFFIX}")
+    return None if rest is None or rest.epoch >= log.epoch else Claim(attempt, folder, last + 1, rest.taken)
 
 
 def _close_with_multiprocessing(recording: Recording) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from clonoscope.words import (
     H_DROPPED,
     H_END,
+    H_ENDED,
     H_MAGIC,
     H_ORDER,
     H_PROGRESS,
@@ -62,8 +63,9 @@ class Segment:
         self.view[H_MAGIC] = MAGIC
 
     def moved_to(self, path: Path) -> Segment:
-        """Under its name; the folder is there."""
-        os.rename(self.path, path)
+        """Under its name; the folder is there. Raises `FileExistsError` where another process has that name."""
+        os.link(self.path, path)
+        os.unlink(self.path)
         self.path = path
         return self
 
@@ -71,15 +73,22 @@ class Segment:
         """Nothing is added from here on, and a checksum tells whether all is as it was."""
         self.view[H_END] = end
         self.view[H_SEAL] = SEALED | zlib.crc32(self.view[HEADER_WORDS:end].cast("B"))
-        self.close()
+        if self.close():
+            # Behind the end is nothing, and nobody looks there any more.
+            try:
+                os.truncate(self.path, end * WORD_BYTES)
+                self.size_bytes = end * WORD_BYTES
+            except OSError:
+                return  # it stays as long as it is, and reads the same
 
-    def close(self) -> None:
-        """Lets go of the memory; the file stays."""
+    def close(self) -> bool:
+        """Lets go of the memory; the file stays. False where somebody looks at it still."""
         self.view.release()
         try:
             self._map.close()
         except BufferError:
-            pass  # somebody looks at it still; it is let go of with them
+            return False
+        return True
 
 
 def _reserve(handle: int, size_bytes: int) -> None:
@@ -100,6 +109,7 @@ class Held:
     progress: int
     sealed: bool
     end: int
+    ended: int | None = None
 
 
 def read_segment(path: Path) -> Held | None:
@@ -127,13 +137,51 @@ def read_segment(path: Path) -> Held | None:
             torn.append(one)
         else:
             entries.append(one)
-    return Held(path, entries, torn, words[H_DROPPED], words[H_PROGRESS], sealed, end)
+    ended = words[H_ENDED] - 1 if words[H_ENDED] else None
+    return Held(path, entries, torn, words[H_DROPPED], words[H_PROGRESS], sealed, end, ended)
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Where a log was left to whoever goes on with it: the epoch that ended, and the records that were taken."""
+
+    epoch: int
+    taken: int
+
+
+def rest_of(path: Path) -> Rest | None:
+    """What the header of a segment says; None while its epoch is at work, or was when its writer was killed."""
+    header = _header_of(path)
+    return Rest(header[H_ENDED] - 1, header[H_PROGRESS]) if header and header[H_ENDED] else None
+
+
+def is_sealed(path: Path) -> bool:
+    """Whether nothing is added to it any more."""
+    header = _header_of(path)
+    return bool(header and header[H_SEAL] & SEALED)
+
+
+def _header_of(path: Path) -> array[int] | None:
+    header = array("Q")
+    try:
+        with open(path, "rb") as file:
+            header.frombytes(file.read(HEADER_WORDS * WORD_BYTES))
+    except (OSError, ValueError):
+        return None
+    whole = len(header) == HEADER_WORDS and (header[H_ORDER], header[H_MAGIC]) == (ORDER_MARK, MAGIC)
+    return header if whole else None
 
 
 def _meta_of(words: array[int], end: int, content: memoryview) -> list[Word]:
     """The first entry, which has a checksum of its own."""
     first: Iterator[Word | Torn] = read_words(words, HEADER_WORDS, end, content)
     return [one for one in (next(first, None),) if isinstance(one, Word)]
+
+
+def segments_of(folder: Path) -> list[tuple[int, Path]]:
+    """Those of an attempt, by number."""
+    paths = (path for path in folder.glob(f"*{SUFFIX}") if path.stem.isdecimal())
+    return sorted((int(path.stem), path) for path in paths)
 
 
 class Supply:

@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, Protocol
+from typing import Any
 
 from clonoscope import words as w
 from clonoscope.calls import Call, record_fault, record_value
+from clonoscope.room import Room
 from clonoscope.segments import NO_WORDS, SUFFIX, Segment
 from clonoscope.sites import Site, site_at
 from replay.model import json_bytes
@@ -23,29 +24,6 @@ _ROOM_FOR_SITE = 256
 _TRIES = 4
 
 Quick = dict[int, tuple[CodeType, int]]
-
-
-class Room(Protocol):
-    """Who says where segments go, and whether there is room for one more."""
-
-    @property
-    def process(self) -> str:
-        """The process that records."""
-
-    def segment(self, path: Path, at_least_bytes: int) -> Segment:
-        """A segment; raises `OSError` where the job would have to wait, or the bound is reached."""
-
-    def claim(self, log: TaskLog) -> tuple[int, Path]:
-        """The next attempt of the log's task, and its folder; raises `OSError`."""
-
-    def kept(self, value: Any) -> Any:
-        """A value as it may leave: redacted, where it must be."""
-
-    def filled(self, log: TaskLog, segment: Segment) -> None:
-        """A segment is sealed, or given up."""
-
-    def at_fault(self, why: str) -> None:
-        """Something could not be written down; said once, and never raised."""
 
 
 class TaskLog:
@@ -70,6 +48,7 @@ class TaskLog:
         "epoch",
         "fixed",
         "folder",
+        "handed_on",
         "high",
         "in_epoch",
         "input",
@@ -89,9 +68,12 @@ class TaskLog:
         "view",
     )  # fmt: skip
 
-    def __init__(self, room: Room, task: str, fixed: Mapping[str, Any]):
-        """`fixed` is told at the beginning of each segment. The attempt is claimed when something is recorded."""
-        self.room, self.task, self.fixed = room, task, dict(fixed)
+    def __init__(self, room: Room, task: str, fixed: Mapping[str, Any], *, handed_on: bool = False):
+        """`fixed` is told at the beginning of each segment. The attempt is claimed when something is recorded.
+
+        `handed_on`: at the end of each epoch, to whichever process goes on with the next.
+        """
+        self.room, self.task, self.fixed, self.handed_on = room, task, dict(fixed), handed_on
         self.attempt: int | None = None
         self.folder: Path | None = None
         self.begun = 0
@@ -202,11 +184,7 @@ class TaskLog:
             # What is stored from here on is dropped, until there is a segment: nobody writes behind the end.
             end, self.view = self.pos, NO_WORDS
             try:
-                if self.folder is None:
-                    self.attempt, self.folder = self.room.claim(self)
-                meta = self._meta()
-                needed = (needed_words + w.HEADER_WORDS + 3) * w.WORD_BYTES + len(meta)
-                segment = self.room.segment(self.folder / f"{self.segments}{SUFFIX}", needed)
+                segment, meta = self._next_segment(needed_words)
             except OSError as fault:
                 self._retry_at = now + _RETRY_S
                 self._why = fault.strerror or str(fault)
@@ -215,6 +193,19 @@ class TaskLog:
             self._seal(end)
             self._begin(segment, meta)
             return True
+
+    def _next_segment(self, needed_words: int) -> tuple[Segment, bytes]:
+        while True:
+            if self.folder is None:
+                self.attempt, self.folder, self.segments, self.taken = self.room.claim(self)
+            meta = self._meta()
+            needed = (needed_words + w.HEADER_WORDS + 3) * w.WORD_BYTES + len(meta)
+            try:
+                return self.room.segment(self.folder / f"{self.segments}{SUFFIX}", needed), meta
+            except FileExistsError:
+                if not self.handed_on or self.segment is not None:
+                    raise
+                self.folder = None  # another process goes on with that attempt
 
     def try_again(self) -> None:
         """Asks for a segment at the next entry, however short a time ago there was none."""
@@ -278,6 +269,17 @@ class TaskLog:
             end, self.view = self.pos, NO_WORDS
             self.pos = 0
             self._seal(end)
+
+    def rest(self) -> None:
+        """The epoch is over; whoever comes next goes on with this attempt."""
+        with self.lock:
+            end, self.view = self.pos, NO_WORDS
+            self.pos = 0
+            if self.segment is not None and self.epoch is not None:
+                self.segment.view[w.H_PROGRESS] = self.taken
+                self.segment.view[w.H_ENDED] = self.epoch + 1
+            self._seal(end)
+            self.room.rests(self)
 
     def forget(self) -> None:
         """In a child that was forked: the segment is the parent's, and nothing more of it is written here."""

@@ -27,12 +27,13 @@ Lineage = Sequence[tuple[str, int]]
 class Task:
     """Made by `Recording.task`. Its methods raise for wrong use only, and never for what the disk does."""
 
-    def __init__(self, recording: Recording, vertex: str, subtask: int, operator: str):
+    def __init__(self, recording: Recording, vertex: str, subtask: int, operator: str, *, handed_on: bool = False):
         self.recording = recording
+        self.handed_on = handed_on
         self.vertex, self.subtask = vertex, subtask
         self.id = f"{vertex}.{subtask}"
         self._fixed: dict[str, Any] = {"vertex": vertex, "subtask": subtask, "operator": operator}
-        self.log = TaskLog(recording, self.id, self._fixed)
+        self.log = TaskLog(recording, self.id, self._fixed, handed_on=handed_on)
         self._hashes: dict[Place, tuple[int, int, Any]] = {}
 
     @property
@@ -52,9 +53,9 @@ class Task:
             current.reset(token)
 
     @contextmanager
-    def epoch(self, number: int) -> Iterator[Task]:
+    def epoch(self, number: int, *, because: str = "") -> Iterator[Task]:
         """An epoch, from its beginning to its end. An exception ends the attempt; the next epoch begins another."""
-        self.begin_epoch(number)
+        self.begin_epoch(number, because=because)
         token = current.set(self.log)
         try:
             yield self
@@ -66,24 +67,42 @@ class Task:
         finally:
             current.reset(token)
 
-    def begin_epoch(self, number: int) -> None:
-        """Enters an epoch. One that was there before is executed once more, which makes it another attempt."""
+    def begin_epoch(self, number: int, *, because: str = "") -> None:
+        """Enters an epoch. One that was there before is executed once more, which makes it another attempt.
+
+        `because`: why another attempt begins here, if one does.
+        """
         if type(number) is not int or not 0 <= number < 1 << 62:
             raise WrongUse(f"an epoch is a number from 0, not {number!r}")
         log = self.log
         if log.epoch is not None and number <= log.epoch:
-            self.begin_attempt(f"epoch {number} is executed once more")
+            self.begin_attempt(because or f"epoch {number} is executed once more")
             log = self.log
         log.fixed.setdefault("restored", number)
+        if because:
+            log.fixed["because"] = because
         # What is over may go now, where there was no room before.
-        self.recording.retention.epoch_began(self.id, number)
+        if not self.handed_on:
+            self.recording.retention.epoch_began(self.id, number)
         log.try_again()
         log.flush_advance()
         log.begun = 0
         log.epoch, log.in_epoch = number, True
+        if self.handed_on:
+            self._go_on(log, number)
         self._put(w.EPOCH, {"epoch": number, "at_us": _now_us(), "taken": log.taken})
         for began in list(epoch_hooks):
             began(log)
+
+    def _go_on(self, log: TaskLog, number: int) -> None:
+        """Where others left the task, of whom nothing is let go before."""
+        retention = self.recording.retention
+        if log.turn_over(1) and log.folder is not None:
+            try:
+                retention.handed_on(log.folder.parent, number)
+            except OSError as fault:
+                self.recording.at_fault(f"{log.folder.parent}: {fault.strerror}")
+        retention.epoch_began(self.id, number)
 
     def end_epoch(self) -> None:
         """All of the epoch's records are done; its outputs may leave."""
@@ -95,6 +114,9 @@ class Task:
         log.flush_advance()
         log.in_epoch = False
         self._put(w.EPOCH_END, {"epoch": log.epoch, "at_us": _now_us(), "taken": log.taken})
+        if self.handed_on:
+            log.rest()
+            self._begin_log()
 
     def fail(self, fault: BaseException | str) -> None:
         """The attempt is over; what comes next is another."""
@@ -113,9 +135,13 @@ class Task:
         log.in_epoch = False
         if log.segment is not None:
             log.close({"how": how, **more})
+            self.recording.rests(log)
         self._hashes.clear()
         if how != "closed":
-            self.log = TaskLog(self.recording, self.id, self._fixed)
+            self._begin_log()
+
+    def _begin_log(self) -> None:
+        self.log = TaskLog(self.recording, self.id, self._fixed, handed_on=self.handed_on)
 
     # --- what it took and gave ---
 

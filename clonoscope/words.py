@@ -17,7 +17,8 @@ WORD_BYTES = 8
 # Header words of a file; the content follows.
 MAGIC = int.from_bytes(b"CLNSEG01", "little")
 ORDER_MARK = 0x0102030405060708
-H_MAGIC, H_ORDER, H_WORDS, H_SEAL, H_DROPPED, H_PROGRESS, H_END, H_SPARE = range(8)
+# H_ENDED: the epoch that ended last, plus one; 0 while one is at work, and where logs are not handed on.
+H_MAGIC, H_ORDER, H_WORDS, H_SEAL, H_DROPPED, H_PROGRESS, H_END, H_ENDED = range(8)
 HEADER_WORDS = 8
 SEALED = 1 << 63
 
