@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +68,7 @@ def create_job_from_file(
     """
     job_id = new_job_id()
     with store.entering(job_id) as fresh:
-        facts = _pack(path, fresh, user)
+        facts = _pack(path, fresh, user, _short(name))
         with transaction.atomic():
             together_with()
             repeated = _same_content(user, facts["content_id"])
@@ -221,9 +220,9 @@ class _Room:
             raise OverQuota(size, self._stored, self._quota)
 
 
-def _pack(path: Path, fresh: Path, user: Any) -> dict[str, Any]:
+def _pack(path: Path, fresh: Path, user: Any, name: str) -> dict[str, Any]:
     try:
-        return _packed(path, fresh, _Room(user))
+        return _packed(path, fresh, _Room(user), name)
     except (ReplayError, OSError) as error:
         # The reader of bundles says it in its own words; here a full disk is the server's fault, not the bundle's.
         cause = error if isinstance(error, OSError) else error.__cause__
@@ -234,18 +233,16 @@ def _pack(path: Path, fresh: Path, user: Any) -> dict[str, Any]:
         raise
 
 
-def _packed(path: Path, fresh: Path, room: _Room) -> dict[str, Any]:
+def _packed(path: Path, fresh: Path, room: _Room, name: str) -> dict[str, Any]:
     # Imported here: a page that creates no job need not load the readers of five containers.
-    from replay.bundle.containers import Limits, open_container
-    from replay.bundle.pack import write_pack
+    from dashboard.importing import packed
+    from replay.bundle.limits import Limits
     from replay.bundle.reader import open_bundle
 
-    limits = Limits(max_bytes=settings.MAX_UNPACKED_BYTES)
-    with closing(open_container(path, limits)) as container:
-        summary = write_pack(container, fresh, limits, admit=room.check_quota)
+    summary, came_in = packed(path, fresh, Limits(max_bytes=settings.MAX_UNPACKED_BYTES), name, room.check_quota)
     with open_bundle(fresh) as bundle:
         bundle.check_shape()
-    return {"content_id": summary.content_id, "bytes": summary.bytes, "container": container.kind}
+    return {"content_id": summary.content_id, "bytes": summary.bytes, "container": came_in}
 
 
 def _same_content(user: Any, content_id: str) -> Job | None:

@@ -41,6 +41,7 @@ __all__ = [
     "java_home",
     "not_written",
     "run_comparison",
+    "run_import",
     "run_replay",
 ]
 
@@ -404,6 +405,19 @@ def run_excerpt(request: ReplayRequest, out: Path, log_path: Path, cancelled: Ca
     too_long = f"the excerpt was given up after {limits.wall_s:,} s: `replay --shrink` takes all the time it needs"
     asked = _replay_message(request) | {"out": str(Path(out).absolute())}
     return _answered("excerpt", "excerpt", asked, too_long, limits, log_path, cancelled)
+
+
+def run_import(
+    path: Path, out: Path, name: str, max_bytes: int, limits: ReplayLimits, log_path: Path
+) -> dict[str, Any]:
+    """Writes what another engine left at `path` as a bundle, in a child of its own; {refused} for what is damaged.
+
+    Raises `ReplayFailed` or `ReplayChildDied`.
+    """
+    too_long = f"the import was given up after {limits.wall_s:,} s: leave older versions of the state out of the copy"
+    asked: dict[str, Any] = {"path": str(Path(path).absolute()), "out": str(Path(out).absolute()), "name": name}
+    asked |= {"max_bytes": max_bytes, "limits": asdict(limits)}
+    return _answered("importing", "import", asked, too_long, limits, log_path, never)
 
 
 def _answered(

@@ -43,6 +43,12 @@ class BundleError(ReplayError):
     """A fault of container, manifest, name or limit: the bundle is refused whole."""
 
 
+class NoManifest(BundleError):
+    """What was opened is no bundle, for it has no `job.json`; `members` are the names that it has instead."""
+
+    members: tuple[str, ...] = ()
+
+
 class CorruptMember(ReplayError):
     """A fault inside one member: what stands before it is kept, the rest is rejected."""
 

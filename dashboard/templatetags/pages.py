@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from itertools import takewhile
 from typing import Any
@@ -27,6 +28,15 @@ register.filter("count", measures.count)
 register.filter("bytes", measures.byte_size)
 register.filter("duration", measures.duration)
 register.filter("moment", measures.moment)
+
+
+@register.filter
+def at_ms(value: int) -> str:
+    """A time of the day in UTC, where it can be one."""
+    try:
+        return datetime.datetime.fromtimestamp(value / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return f"{value} ms"
 
 
 @register.filter

@@ -19,6 +19,7 @@ from dashboard.queries.failures import Failure, job_failures
 from dashboard.queries.flows import channel_flows, edge_flows
 from dashboard.queries.gaps import count_gaps, job_gaps
 from dashboard.queries.graph import JobGraph, job_graph
+from dashboard.queries.imported import imported, state_after
 from dashboard.queries.lake import lake
 from dashboard.queries.recoveries import recoveries
 from dashboard.queries.rejects import rejects
@@ -80,16 +81,30 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         "manifest": found.manifest if found else None,
     }
     context["open_replay"] = next((one for one in context["replays"] if one.readable), None)
+    context |= _imported_context(request, job, found)
     if found is not None:
         context |= _graph_context(request, job, found, failures)
         picture = timeline(lake(), job=job.id, manifest=found.manifest, failures=failures)
         sentences = summary(found.manifest, failures, given, duration_us=picture["durationUs"])
         context["task_ids"] = [task.id for task in found.manifest.tasks]
-        context |= {"outside": outside(found.manifest.protocol), "timeline": picture, "summary": sentences}
+        context |= {"outside": outside(found.manifest.protocol), "timeline": picture}
+        context["summary"] = context["imported"].says if context["imported"] else sentences
         chosen = context["chosen"]
         context["answers"] = latest_round(given, chosen.task, None) if chosen else []
         context["answers_of"] = next((one.attempt for one in context["answers"]), None)
     return context
+
+
+def _imported_context(request: HttpRequest, job: Job, found: JobGraph | None) -> dict[str, Any]:
+    """Of what an importer made: its batches, and the state after the one that is chosen."""
+    told = imported(job.id, before=whole(request, "before_batch"))
+    if told is None:
+        return {"imported": None}
+    newest = imported(job.id) if told.batches and "before_batch" in request.GET else told
+    last = newest.batches[0].batch if newest and newest.batches else 0
+    batch = whole(request, "batch", last) or 0
+    tasks = [str(task.id) for task in found.manifest.tasks] if found else []
+    return {"imported": told, "newest_batch": last, "batch": batch, "batch_state": state_after(job.id, batch, tasks)}
 
 
 def _graph_context(request: HttpRequest, job: Job, found: JobGraph, failures: list[Failure]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ingest.lake.errors import NotPublished, UnknownTable
 from ingest.lake.manifest import LakeManifest, ManifestFault
 from ingest.lake.publish import lake_root, published_folder
 from ingest.lake.schema import LAKE_TABLES, empty_source
+from ingest.lake.sealing import sealed_select
 
 VERSIONS_KEPT_OPEN = 16
 TRIES = 10
@@ -24,8 +25,10 @@ T = TypeVar("T")
 class PublishedJob:
     """One published version of a job. Safe to use from many threads at once."""
 
-    def __init__(self, folder: Path, limits: Limits, newer: Callable[[], PublishedJob] | None = None) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: Path, limits: Limits, newer: Callable[[], PublishedJob] | None = None, *, sealed: bool = False
+    ) -> None:
+        self.folder, self.sealed = folder, sealed
         self.limits = limits
         self.manifest = LakeManifest.read(folder)
         self._newer = newer or (lambda: self)
@@ -61,11 +64,9 @@ class PublishedJob:
                 spans.setdefault((span.task, span.attempt, span.thread, span.epoch), []).append(span.path)
             self._spans = spans
         paths = self._spans.get((task, attempt, thread, epoch))
-        return (
-            parquet(self.folder / path for path in dict.fromkeys(paths))
-            if paths
-            else empty_source(LAKE_TABLES["determinants"])
-        )
+        table = LAKE_TABLES["determinants"]
+        source = parquet(self.folder / path for path in dict.fromkeys(paths)) if paths else empty_source(table)
+        return f"({sealed_select(table.name, table.schema, source)})" if self.sealed else source
 
     def close(self) -> None:
         self._connection.close()
@@ -83,15 +84,16 @@ class PublishedJob:
         raise NotPublished(f"{self.folder.name} is being replaced again and again. Ask again in a moment.")
 
     def _select(self, table: str) -> str:
-        files = self.table_files(table)
-        return f"SELECT * FROM {parquet(files)}" if files else f"SELECT * FROM {empty_source(LAKE_TABLES[table])}"
+        files, schema = self.table_files(table), LAKE_TABLES[table].schema
+        source = parquet(files) if files else empty_source(LAKE_TABLES[table])
+        return sealed_select(table, schema, source) if self.sealed else f"SELECT * FROM {source}"
 
 
 class Lake:
-    """Every published job below one data folder."""
+    """Every published job below one data folder. `sealed`: values are hidden, see `sealing`."""
 
-    def __init__(self, data: Path | str, limits: Limits | None = None) -> None:
-        self.data = Path(data)
+    def __init__(self, data: Path | str, limits: Limits | None = None, *, sealed: bool = False) -> None:
+        self.data, self.sealed = Path(data), sealed
         self.limits = limits or Limits()
         self._lock = threading.Lock()
         self._open: OrderedDict[Path, PublishedJob] = OrderedDict()
@@ -128,7 +130,9 @@ class Lake:
         with self._lock:
             known = self._open.get(folder)
             if known is None:
-                known = self._open[folder] = PublishedJob(folder, self.limits, lambda: self.job(job))
+                known = self._open[folder] = PublishedJob(
+                    folder, self.limits, lambda: self.job(job), sealed=self.sealed
+                )
             self._open.move_to_end(folder)
             self._forget(job, folder)
             return known
@@ -145,7 +149,7 @@ class Lake:
             self._open.pop(folder, None)
 
 
-def open_lake(data: Path | str) -> Lake:
+def open_lake(data: Path | str, *, sealed: bool = False) -> Lake:
     """The lake below a data folder, which need not exist yet."""
     lake_root(Path(data)).mkdir(parents=True, exist_ok=True)
-    return Lake(data)
+    return Lake(data, sealed=sealed)

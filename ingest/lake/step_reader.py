@@ -21,6 +21,7 @@ import pyarrow as pa
 from ingest.lake.engine import Limits, Params, Row, connect, deadline, fetch_columns, fetch_rows, parquet
 from ingest.lake.errors import NotPublished
 from ingest.lake.schema import Table, empty_source
+from ingest.lake.sealing import keys_table, sealed_steps
 from ingest.lake.step_schema import EFFECTS, STATE_KEYS, STATE_MARKS, STEP_TABLES, STRETCH_STEPS
 
 FOLDERS_KEPT_OPEN = 32
@@ -53,8 +54,9 @@ class StepReader:
     Raises `NotPublished` where no step is written yet.
     """
 
-    def __init__(self, folder: Path | str) -> None:
-        self._folder = _opened(Path(folder))
+    def __init__(self, folder: Path | str, *, sealed: bool = False) -> None:
+        """`sealed`: what steps say of values is hidden, see `sealing`."""
+        self._folder = _opened(Path(folder), sealed)
         self._folder.refresh()
 
     @property
@@ -70,7 +72,12 @@ class StepReader:
     @property
     def content(self) -> tuple[object, ...]:
         """Which files these are: another value when others are written in their place."""
-        return self._folder.folder, self._folder.identity
+        return self._folder.folder, self._folder.sealed, self._folder.identity
+
+    @property
+    def sealed(self) -> bool:
+        """Whether values are hidden."""
+        return self._folder.sealed
 
     @property
     def version(self) -> int:
@@ -205,8 +212,8 @@ def _step_of(cause: str) -> int | None:
 class _Folder:
     """An open connection whose views follow the folder's manifest."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, sealed: bool) -> None:
+        self.folder, self.sealed = folder, sealed
         self.steps = 0
         self.complete = False
         self.version = 0
@@ -229,8 +236,13 @@ class _Folder:
         except FileNotFoundError as missing:
             raise NotPublished("no step of this replay is written yet") from missing
         with self._lock:
+            if self.sealed:
+                changes = self._select(TABLES["state_changes"], document["files"])
+                self._connection.execute(f"CREATE OR REPLACE TABLE hidden_keys AS {keys_table(changes)}")
             for name, table in (TABLES | _ONLY_THEN).items():
-                self._connection.execute(f"CREATE OR REPLACE VIEW {name} AS {self._select(table, document['files'])}")
+                select = self._select(table, document["files"])
+                shown = sealed_steps(name, select) if self.sealed else select
+                self._connection.execute(f"CREATE OR REPLACE VIEW {name} AS {shown}")
             self.steps, self.complete, self._identity = document["steps"], document["complete"], identity
             self.version = document["steps_version"]
             self.marked = STATE_MARKS.name in document["files"]
@@ -321,18 +333,18 @@ def _array(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
 
 
 _lock = threading.Lock()
-_open: OrderedDict[Path, _Folder] = OrderedDict()
+_open: OrderedDict[tuple[Path, bool], _Folder] = OrderedDict()
 
 
-def _opened(folder: Path) -> _Folder:
+def _opened(folder: Path, sealed: bool) -> _Folder:
     real = folder.resolve()  # a replay done again is a link to another folder
     if not real.is_dir():
         raise NotPublished("no step of this replay is written yet")
     with _lock:
-        known = _open.get(real)
+        known = _open.get((real, sealed))
         if known is None:
-            known = _open[real] = _Folder(real)
-        _open.move_to_end(real)
+            known = _open[real, sealed] = _Folder(real, sealed)
+        _open.move_to_end((real, sealed))
         while len(_open) > FOLDERS_KEPT_OPEN:
             _open.popitem(last=False)
         return known

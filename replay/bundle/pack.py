@@ -20,7 +20,7 @@ from replay.bundle.container import Container, Readable
 from replay.bundle.content import content_id_of, manifest_digest
 from replay.bundle.limits import SPLIT, Limits
 from replay.bundle.members import MANIFEST
-from replay.errors import BundleError, ReplayError
+from replay.errors import BundleError, NoManifest, ReplayError
 
 PACK_MAGIC = b"CLPACK1\n"
 _ROW = struct.Struct(">QIQQ32s")
@@ -132,7 +132,9 @@ def missing_manifest(names: object) -> BundleError:
         next((one for one in names if str(one).endswith(f"/{MANIFEST}")), None) if isinstance(names, dict) else None
     )
     if nested is None:
-        return BundleError("there is no manifest", path=MANIFEST, remedy="A bundle has its job.json at the top")
+        missing = NoManifest("there is no manifest", path=MANIFEST, remedy="A bundle has its job.json at the top")
+        missing.members = tuple(map(str, names)) if isinstance(names, dict) else ()
+        return missing
     folder = nested.removesuffix(f"/{MANIFEST}")
     return BundleError(
         f"the manifest lies in the folder {folder} and not at the top", path=nested, remedy="Pack the folder's content"

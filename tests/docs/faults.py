@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from tests.docs.pages import ROOT
 
 # Names of what is raised, or of what makes it; their literal argument is the sentence.
-SAYERS = {"CorruptMember", "CorruptDeterminant", "DeltaGap", "BundleError", "Reject", "refusal", "fault", "_fault"}
+SAYERS = {
+    "CorruptMember",
+    "NoManifest",
+    "CorruptDeterminant",
+    "DeltaGap",
+    "BundleError",
+    "Reject",
+    "refusal",
+    "fault",
+    "_fault",
+}
 MODULES_BY_SECTION = {
     "Containers": ("replay/bundle/containers.py", "replay/bundle/streams.py", "replay/bundle/tar_archive.py",
                    "replay/bundle/zip_archive.py", "replay/bundle/folder.py", "replay/bundle/folder_members.py"),

@@ -1,0 +1,1 @@
+"""What other engines leave behind, written as bundles."""
