@@ -1,4 +1,4 @@
-"""`clonoscope`: looks at recordings that lie on this machine, and writes them as bundles."""
+"""`clonoscope`: looks at recordings, writes them as bundles, and replays them where their code is."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from collections import Counter
 from pathlib import Path
 
 from clonoscope import __version__
+from clonoscope.errors import WrongUse
+from clonoscope.onsite import replaying
 from clonoscope.publishing import publish
 from clonoscope.reading import attempts_of, processes_of, size_of
 from replay.errors import ReplayError
 
-GOOD, ERROR = 0, 1
+GOOD, ERROR, WRONG_USE = 0, 1, 2
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,22 +27,36 @@ def parser() -> argparse.ArgumentParser:
     dump.add_argument(
         "--out", type=Path, help="the bundle; its suffix decides what it is: .zip, .tar, .tar.gz, none for a folder"
     )
+    dump.set_defaults(run=_dump)
     show = commands.add_parser("show", help="say what a recording holds: processes, tasks, attempts, gaps")
     show.add_argument("folder", type=Path, help="as for dump")
+    show.set_defaults(run=_look)
+    replay = commands.add_parser("replay", help="run the job's own function along a recording, here")
+    replaying.add_arguments(replay)
+    replay.set_defaults(run=replaying.run)
     return made
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit status: 0 good, 1 an error. Wrong usage ends with 2."""
+    """The exit status: 0 good, 1 an error, 2 wrong usage, 3 a verdict that is not good."""
     chosen = parser().parse_args(arguments)
     try:
-        if chosen.command == "dump":
-            print(publish(_recording(chosen.folder), chosen.out))
-        else:
-            _show(_recording(chosen.folder))
+        return int(chosen.run(chosen))
+    except WrongUse as fault:
+        print(f"clonoscope: {fault}", file=sys.stderr)
+        return WRONG_USE
     except (ReplayError, OSError) as fault:
         print(f"clonoscope: {fault}", file=sys.stderr)
         return ERROR
+
+
+def _dump(chosen: argparse.Namespace) -> int:
+    print(publish(_recording(chosen.folder), chosen.out))
+    return GOOD
+
+
+def _look(chosen: argparse.Namespace) -> int:
+    _show(_recording(chosen.folder))
     return GOOD
 
 

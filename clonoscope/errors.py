@@ -24,8 +24,10 @@ class Diverged(BaseException):
     No `Exception`, as a job that catches those would go on with what was never recorded.
     """
 
-    def __init__(self, asked: str, logged: str, place: str, epoch: int, position: int):
+    def __init__(self, asked: str, logged: str, place: str, epoch: int, position: int, lacking: str = ""):
+        """`lacking`: why the recording can't say more here (`redacted`, `gap`), where that may be all that is wrong."""
         super().__init__(f"{place} asked for {asked}; the recording holds {logged} (epoch {epoch}, entry {position}).")
+        self.lacking = lacking
         self.asked = asked
         self.logged = logged
         self.place = place
@@ -38,3 +40,10 @@ class EndOfRecording(Diverged):
 
     def __init__(self, asked: str, place: str, epoch: int, position: int):
         super().__init__(asked, "nothing more of this epoch", place, epoch, position)
+
+
+class Refused(Diverged):
+    """A replay reached for what no recording answers: the network, another process."""
+
+    def __init__(self, asked: str, place: str, epoch: int, position: int):
+        super().__init__(asked, "no such answer, and a replay goes nowhere itself", place, epoch, position)

@@ -213,12 +213,14 @@ class _Members:
         if self.log.rests and self.ended is None:
             over = after is None
             if after is not None:
+                how = "superseded"
                 self.last_us = max(self.last_us, int(after.meta["at_us"]))
                 cause = after.meta.get("because") or f"epoch {after.meta.get('restored')} was executed once more"
         self.task.failure = None
         if not over and not self.log.meta.get("lost"):
             self.task.failure = self.publisher.failures
-            self._tell(self.last_us, "task-failed", failure=self.publisher.failures, host=self.host, cause=cause)
+            told = {"failure": self.publisher.failures, "host": self.host, "cause": cause, "how": how or "killed"}
+            self._tell(self.last_us, "task-failed", **told)
             self.publisher.failures += 1
 
     # --- entries ---
@@ -250,7 +252,10 @@ class _Members:
 
     def hash(self, entry: Entry) -> None:
         """Of a run of records: a member of its own, as the format has only hashes of single records."""
-        self._append(f"inputs/{self.epoch}.ndjson", json_bytes(entry.fields) + b"\n")
+        place = self.log.inputs.get(entry.fields["input"], {"topic": "", "partition": entry.fields["input"]})
+        line = {name: entry.fields[name] for name in ("first", "records", "sha256")}
+        line |= {"input": self.task.index(place), "topic": place["topic"], "partition": place["partition"]}
+        self._append(f"inputs/{self.epoch}.ndjson", json_bytes(line) + b"\n")
 
     def gap(self, entry: Entry) -> None:
         self._tell(entry.at_us, "gap", thread="main", epoch=self.epoch, offset=self.offset, why=entry.fields["why"])

@@ -145,7 +145,7 @@ class Replay:
         try:
             data = base64.b64decode(given["b64"], validate=True)
         except (KeyError, TypeError, binascii.Error):
-            self._back("urandom()", frame)
+            self._back("urandom()", frame, "redacted" if set(given) == {"redacted"} else "")
         if len(data) != count:
             self._back(f"urandom({count})", frame)
         return data
@@ -189,7 +189,7 @@ class Replay:
             raise _fault(raised, call.raises)
         value = fields.get("value")
         if isinstance(value, dict) and set(value) == {"redacted"}:
-            self._back(f"the answer of {call.name!r}, which is redacted", frame)
+            self._back(f"the answer of {call.name!r}, which is redacted", frame, "redacted")
         value = from_json(value)
         return value if call.decode is None else call.decode(value)
 
@@ -197,7 +197,7 @@ class Replay:
         fields = self._next(name, f"{name}()", frame)
         value = fields.get("value")
         if type(value) is not kind:
-            self._back(f"{name}()", frame)
+            self._back(f"{name}()", frame, "redacted" if isinstance(value, dict) and set(value) == {"redacted"} else "")
         return value
 
     # --- the log ---
@@ -217,13 +217,14 @@ class Replay:
         self._at += 1
         return fields
 
-    def _back(self, asked: str, frame: FrameType) -> NoReturn:
+    def _back(self, asked: str, frame: FrameType, lacking: str = "") -> NoReturn:
         """The entry that was just taken is no answer."""
         self._at -= 1
-        self._refuse(asked, site_at(frame).place)
+        self._refuse(asked, site_at(frame).place, lacking)
 
-    def _refuse(self, asked: str, place: str) -> NoReturn:
-        raise Diverged(asked, self._logged(), place, self._epoch, self._at)
+    def _refuse(self, asked: str, place: str, lacking: str = "") -> NoReturn:
+        lacking = lacking or ("gap" if self._gaps_before() else "")
+        raise Diverged(asked, self._logged(), place, self._epoch, self._at, lacking)
 
     def _logged(self) -> str:
         """What stands here, in words."""

@@ -39,6 +39,13 @@ def test_every_command_is_documented() -> None:
     assert documented == set(commands.choices or ())
 
 
+def test_every_option_of_replay_is_documented() -> None:
+    (commands,) = [one for one in command.parser()._actions if one.dest == "command"]
+    options = {name for one in commands.choices["replay"]._actions for name in one.option_strings}  # type: ignore[index]
+    documented = table("recorder.md", "option of `replay`", "meaning").column("option of `replay`")
+    assert set(documented) == options - {"-h", "--help"}
+
+
 def test_every_kind_of_word_and_of_entry_is_documented() -> None:
     kinds = table("recorder.md", "kind", "word", "holds")
     for number, name in zip(kinds.column("kind"), kinds.column("word"), strict=True):
