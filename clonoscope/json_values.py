@@ -36,3 +36,13 @@ def from_json(value: Any) -> Any:
     if isinstance(value, list):
         return [from_json(one) for one in value]
     return value
+
+
+def json_in(text: Any) -> Any:
+    """What a text holds that is a JSON object or array; anything else as it is."""
+    if isinstance(text, str) and text[:1] in ("{", "["):
+        try:
+            return read_json(text.encode())
+        except ValueError:
+            return text
+    return text

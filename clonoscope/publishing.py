@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from clonoscope.json_values import json_in
 from clonoscope.reading import AttemptLog, Entry, Process, attempts_of, processes_of
 from replay.bundle.writer import BundleWriter
 from replay.errors import ReplayError
@@ -208,7 +209,7 @@ class _Members:
         """A log that nobody closed, of a process that is gone: something killed it. One that rests is over where
         another attempt follows."""
         how = (self.ended or {}).get("how")
-        over = how == "closed" or (how is None and self.process is not None and self.process.alive)
+        over = how in ("closed", "handed-over") or (how is None and self.process is not None and self.process.alive)
         cause = (self.ended or {}).get("cause") or _KILLED
         if self.log.rests and self.ended is None:
             over = after is None
@@ -267,14 +268,15 @@ class _Members:
         self.task.begins.setdefault(self.epoch, self.taken)
 
     def epoch_ended(self, entry: Entry) -> None:
-        checkpoint = self.epoch + 1
+        checkpoint = entry.fields.get("checkpoint", self.epoch + 1)
         self._tell(entry.at_us, "checkpoint-acknowledged", checkpoint=checkpoint)
 
     def output(self, entry: Entry) -> None:
         fields = entry.fields
         source = fields.get("source", [[self.log.task, self.taken - 1]] if self.taken else [])
-        line = {"n": self.lines, "t_us": self.publisher.since_origin(entry.at_us), "record": fields["record"]}
-        line |= {"source": source} | ({"id": fields["id"]} if "id" in fields else {})
+        record = fields["record"] if "record" in fields else [json_in(one) for one in fields["text"]]
+        line = {"n": self.lines, "t_us": self.publisher.since_origin(entry.at_us), "record": record}
+        line |= {"source": source} | {name: fields[name] for name in ("id", "topic") if name in fields}
         self.lines += 1
         self._append(f"sink/{self.epoch}.ndjson", json_bytes(line) + b"\n")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,8 @@ class Retention:
         self._epochs: dict[str, int] = {}
         self._added_bytes = 0
         self._looking = False
+        # The last epochs that each task began: their numbers need not follow one another.
+        self._kept: dict[str, deque[int]] = {}
         self.bytes = 0
 
     def look(self) -> None:
@@ -107,10 +110,14 @@ class Retention:
             self._epochs[task] = epoch
             if self._keep is None:
                 return
+            kept = self._kept.setdefault(task, deque(maxlen=self._keep))
+            while kept and kept[-1] >= epoch:
+                kept.pop()
+            kept.append(epoch)
+            if len(kept) < self._keep:
+                return
             over = [
-                one
-                for one in self._full.values()
-                if one.task == task and one.epoch is not None and one.epoch <= epoch - self._keep
+                one for one in self._full.values() if one.task == task and one.epoch is not None and one.epoch < kept[0]
             ]
             for one in over:
                 self._let_go(one)

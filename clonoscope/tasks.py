@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from clonoscope import words as w
 from clonoscope.errors import WrongUse
-from clonoscope.json_values import to_json
+from clonoscope.json_values import json_in, to_json
 from clonoscope.services import current, epoch_hooks
 from clonoscope.task_log import TaskLog
 
@@ -104,8 +104,8 @@ class Task:
                 self.recording.at_fault(f"{log.folder.parent}: {fault.strerror}")
         retention.epoch_began(self.id, number)
 
-    def end_epoch(self) -> None:
-        """All of the epoch's records are done; its outputs may leave."""
+    def end_epoch(self, checkpoint: int | None = None) -> None:
+        """All of the epoch's records are done; its outputs may leave. It acknowledges that checkpoint, or the next."""
         log = self.log
         for (topic, partition), (first, count, digest) in self._hashes.items():
             place = {"input": log.inputs.get((topic, partition)), "first": first, "records": count}
@@ -113,7 +113,8 @@ class Task:
         self._hashes.clear()
         log.flush_advance()
         log.in_epoch = False
-        self._put(w.EPOCH_END, {"epoch": log.epoch, "at_us": _now_us(), "taken": log.taken})
+        ended = {"epoch": log.epoch, "at_us": _now_us(), "taken": log.taken}
+        self._put(w.EPOCH_END, ended if checkpoint is None else {**ended, "checkpoint": checkpoint})
         if self.handed_on:
             log.rest()
             self._begin_log()
@@ -129,8 +130,13 @@ class Task:
         if self.log.segments and self.log.segment is not None:
             self.end_attempt("superseded", cause=why)
 
+    def hand_over(self) -> None:
+        """Another process goes on with the task; if this one does so later, that is another attempt."""
+        if self.log.segments and self.log.segment is not None:
+            self.end_attempt("handed-over")
+
     def end_attempt(self, how: str, **more: Any) -> None:
-        """`how`: closed, failed, superseded. A log that nothing was written into leaves nothing."""
+        """`how`: closed, failed, superseded, handed-over. A log that nothing was written into leaves nothing."""
         log = self.log
         log.in_epoch = False
         if log.segment is not None:
@@ -220,6 +226,27 @@ class Task:
             fields["source"] = [list(pair) for pair in source]
         self._put(w.OUTPUT, fields)
 
+    def message(
+        self,
+        topic: str,
+        key: Any,
+        value: Any,
+        *,
+        timestamp: int = 0,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
+        """A message left for a topic; key and value are text or bytes. Text that is JSON becomes so in the bundle."""
+        kept, key, value = self.recording.kept, _text(key), _text(value)
+        if self.recording.redaction.paths:
+            # What is to be redacted may stand in the text.
+            record = [kept(json_in(key)), timestamp, kept(json_in(value))]
+            fields: dict[str, Any] = {"topic": topic, "record": record}
+        else:
+            fields = {"topic": topic, "text": [key, timestamp, value]}
+        if id is not None:
+            fields["id"] = id
+        self._put(w.OUTPUT, fields)
+
     def state(self, checkpoint: int, operator: Any) -> None:
         """The operator's state at a checkpoint: that of the beginning of the epoch of the same number."""
         self._put(w.STATE, {"checkpoint": checkpoint, "state": self._kept(operator)})
@@ -243,6 +270,15 @@ class Task:
             self.log.put_json(kind, fields)
         except (TypeError, ValueError, RecursionError) as fault:
             self.log.gap(f"an entry could not be written as JSON: {fault}"[:200])
+
+
+def _text(data: Any) -> Any:
+    if type(data) is bytes:
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            return to_json(data)
+    return data
 
 
 def _now_us() -> int:

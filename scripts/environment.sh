@@ -28,6 +28,22 @@ _bring_up_to_date() {
   [[ $dev != dev ]] || _install_if_changed "$root" dev requirements-dev.txt
 }
 
+# make_engines ROOT: afterwards ROOT/.venv/engines/bin/python has the engines that the recorder is tested against. They
+# have an environment of their own, as they hold back packages that the product needs newer.
+make_engines() {
+  local root=$1 venv=$1/.venv/engines wanted lock
+  exec {lock}<"$root/.venv"
+  flock "$lock"
+  wanted="$(readlink -f "$venv") $(cd "$root" && sha256sum requirements-engines.txt)"
+  if [[ $(_text_of "$venv/.engines") != "$wanted" ]]; then
+    rm -rf "$venv"
+    "$root/.venv/bin/python" -m venv "$venv" || fail "No virtual environment could be made in $venv (see above)."
+    _install "$root" "$venv" requirements-engines.txt
+    printf '%s' "$wanted" >"$venv/.engines"
+  fi
+  exec {lock}<&-
+}
+
 # Never repaired in place: what an interrupted pip left behind may look installed and not be.
 _make_anew() {
   local root=$1 python
@@ -49,7 +65,7 @@ _install_if_changed() {
   [[ $(_text_of "$stamp") != "$wanted" ]] || return 0
   : >"$root/.venv/.unfinished"
   for file; do
-    _install "$root" "$file"
+    _install "$root" "$root/.venv" "$file"
   done
   printf '%s' "$wanted" >"$stamp"
   rm "$root/.venv/.unfinished"
@@ -58,12 +74,12 @@ _install_if_changed() {
 _text_of() { [[ ! -r $1 ]] || printf '%s' "$(<"$1")"; }
 
 _install() {
-  local root=$1 file=$2 log=$1/.venv/setup.log started=$SECONDS
+  local root=$1 venv=$2 file=$3 log=$2/setup.log started=$SECONDS
   say "Installing $(grep -c '^[a-zA-Z0-9].*==' "$root/$file") packages of $file …"
   # Wheels only, but for pyspark, which comes as source; it is built with what requirements-build.txt installed,
   # since pip would fetch its build tools unchecked.
   if ! env -u PIP_USER -u PIP_TARGET -u PIP_PREFIX -u PYTHONPATH -u PYTHONHOME \
-    "$root/.venv/bin/python" -m pip install --require-hashes --no-deps --no-cache-dir --no-input \
+    "$venv/bin/python" -m pip install --require-hashes --no-deps --no-cache-dir --no-input \
     --disable-pip-version-check --only-binary :all: --no-binary pyspark --no-build-isolation --use-pep517 \
     -r "$root/$file" >"$log" 2>&1; then
     if grep -q -E 'NewConnectionError|NameResolutionError|name resolution|ProxyError|ConnectTimeout' "$log"; then

@@ -1,0 +1,87 @@
+"""Real engines for the recorder's tests: their environment, librdkafka's test broker, jobs that are killed at work."""
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+JOBS = ROOT / "tests" / "clonoscope" / "jobs"
+
+
+@cache
+def engines_python() -> str:
+    """The Python that has the engines; made if it is not there, as `./test` does."""
+    script = f'source "{ROOT}/scripts/environment.sh" && make_engines "{ROOT}"'
+    subprocess.run(["bash", "-c", script], check=True, stdin=subprocess.DEVNULL)
+    return str(ROOT / ".venv" / "engines" / "bin" / "python")
+
+
+def start(job: str, *arguments: Any, python: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
+    """A job in a process of its own, which says what it does on its output."""
+    return subprocess.Popen(
+        [engines_python(), *(python or (str(JOBS / job),)), *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
+
+
+@dataclass(slots=True)
+class Broker:
+    """librdkafka's test broker: no Kafka server is to be had from the registries."""
+
+    process: "subprocess.Popen[str]"
+    address: str
+
+    def read(self, topic: str, count: int) -> list[Any]:
+        """So many messages of a topic: partition, offset, key, value."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print("read", topic, count, file=self.process.stdin, flush=True)
+        return [json.loads(self.process.stdout.readline()) for _ in range(count)]
+
+
+@contextlib.contextmanager
+def broker(orders: int) -> Iterator[Broker]:
+    """With so many orders in the topic `orders`."""
+    process = start("broker.py", orders)
+    assert process.stdout is not None
+    try:
+        yield Broker(process, process.stdout.readline().strip())
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def kill_after(process: "subprocess.Popen[str]", lines: int) -> list[Any]:
+    """Kills it when it has said so much; gives all that it had said by its end."""
+    assert process.stdout is not None
+    said = [json.loads(process.stdout.readline()) for _ in range(lines)]
+    process.send_signal(signal.SIGKILL)
+    rest, _ = process.communicate(timeout=60)
+    # The last line may be cut.
+    said += [json.loads(line) for line in rest.splitlines(keepends=True) if line.endswith("\n")]
+    assert process.returncode == -signal.SIGKILL, "it came to its end before it could be killed"
+    return said
+
+
+def run_to_the_end(process: "subprocess.Popen[str]") -> list[Any]:
+    """What it said."""
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, out
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def narrow(process: "subprocess.Popen[str]") -> None:
+    """A pipe of one page: a job that nobody reads stops in the midst of its work, and can be killed there."""
+    assert process.stdout is not None
+    fcntl.fcntl(process.stdout, 1031, 4096)  # F_SETPIPE_SZ

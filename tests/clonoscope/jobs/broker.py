@@ -1,0 +1,46 @@
+"""librdkafka's own test broker in a process, with orders in a topic. Says its address, then what it is asked for.
+
+`python broker.py ORDERS`; on its input: `read TOPIC COUNT` gives so many messages of a topic, a line each; its end ends it.
+"""
+
+import json
+import sys
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+
+PARTITIONS = 2
+
+
+def main() -> None:
+    made = Producer({"test.mock.num.brokers": 1})
+    (address,) = [str(one) for one in made.list_topics(timeout=30).brokers.values()]
+    address = address.partition("/")[0]
+    for number in range(int(sys.argv[1])):
+        order = json.dumps({"order": number, "item": f"sku-{number % 7}", "count": number % 3 + 1})
+        made.produce("orders", order.encode(), f"c{number % 5}".encode(), number % PARTITIONS)
+    made.flush()
+    print(address, flush=True)
+    for line in sys.stdin:
+        _, topic, count = line.split()
+        for message in messages(address, topic, int(count)):
+            print(json.dumps(message), flush=True)
+
+
+def messages(address: str, topic: str, count: int) -> list[Any]:
+    """In the order of partitions and offsets."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "the-test", "auto.offset.reset": "earliest"})
+    partitions = consumer.list_topics(topic, timeout=30).topics[topic].partitions
+    consumer.assign([TopicPartition(topic, one, OFFSET_BEGINNING) for one in partitions])
+    found: list[Any] = []
+    while len(found) < count:
+        message = consumer.poll(30)
+        if message is None or message.error():
+            raise SystemExit(f"{topic}: {message and message.error()} after {len(found)} messages")
+        found.append([message.partition(), message.offset(), message.key().decode(), json.loads(message.value())])
+    consumer.close()
+    return sorted(found, key=lambda one: one[:2])
+
+
+if __name__ == "__main__":
+    main()
