@@ -67,7 +67,8 @@ def kill_after(process: "subprocess.Popen[str]", lines: int) -> list[Any]:
     assert process.stdout is not None
     said = [json.loads(process.stdout.readline()) for _ in range(lines)]
     process.send_signal(signal.SIGKILL)
-    rest, _ = process.communicate(timeout=60)
+    rest = process.stdout.read()
+    process.wait(timeout=60)
     # The last line may be cut.
     said += [json.loads(line) for line in rest.splitlines(keepends=True) if line.endswith("\n")]
     assert process.returncode == -signal.SIGKILL, "it came to its end before it could be killed"

@@ -19,7 +19,7 @@ def clone(tmp_path: Path) -> Path:
     root = tmp_path / "a checkout"
     shutil.copytree(ROOT / "scripts", root / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "run", root / "run")
-    for name in ("requirements-build.txt", "requirements.txt", "requirements-dev.txt"):
+    for name in ("requirements-build.txt", "requirements.txt", "requirements-dev.txt", "requirements-engines.txt"):
         (root / name).write_text("# nothing\n")
     return root
 
@@ -91,6 +91,18 @@ def test_two_starts_at_once_make_one_environment(clone: Path) -> None:
     assert sum("Setting up .venv" in output for output in outputs) == 1, outputs
 
 
+def test_engines_get_an_environment_of_their_own_once_and_anew_where_their_lock_changes(clone: Path) -> None:
+    assert setup(clone).returncode == 0
+    first, second = (bash(f'make_engines "{clone}"', clone) for _ in range(2))
+    assert first.returncode == 0 and "of requirements-engines.txt" in first.stderr, first.stderr
+    assert (second.returncode, second.stderr) == (0, "")
+    assert (clone / ".venv" / "engines" / "bin" / "python").exists()
+    (clone / ".venv" / "engines" / "left-behind").touch()
+    (clone / "requirements-engines.txt").write_text("# still nothing\n")
+    assert "of requirements-engines.txt" in bash(f'make_engines "{clone}"', clone).stderr
+    assert not (clone / ".venv" / "engines" / "left-behind").exists()
+
+
 def test_packages_that_cannot_be_fetched_are_one_clear_sentence(clone: Path) -> None:
     digest = "0" * 64
     (clone / "requirements.txt").write_text(f"nothing-of-that-name==1 --hash=sha256:{digest}\n")
@@ -139,7 +151,7 @@ def test_help_and_wrong_options_need_no_environment(clone: Path) -> None:
 
 
 def test_lock_files_hold_hashes_and_no_addresses() -> None:
-    for name in ("requirements-build.txt", "requirements.txt", "requirements-dev.txt"):
+    for name in ("requirements-build.txt", "requirements.txt", "requirements-dev.txt", "requirements-engines.txt"):
         text = (ROOT / name).read_text()
         pinned = [line for line in text.splitlines() if line and line[0].isalpha()]
         assert all("==" in line and line.endswith("\\") for line in pinned), name

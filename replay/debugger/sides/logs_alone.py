@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
 
+from replay.bundle.lines import read_lines
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.recorded.inputs import Payloads
 from replay.debugger.recorded.members import placed_receipts
@@ -12,7 +14,9 @@ from replay.debugger.sides.trace import Item, Noting, digest, shown
 from replay.debugger.writing import words
 from replay.debugger.writing.steps import Progress
 from replay.errors import CorruptMember
-from replay.model import MAIN
+from replay.log.determinants import Determinant, Serializable, Take
+from replay.model import MAIN, json_bytes
+from replay.services.external import call_fields
 
 if TYPE_CHECKING:
     from replay.debugger.sides.attempts import Side
@@ -35,16 +39,45 @@ def note_logs(
 
 def _determinants(side: Side, noting: Noting, since: int) -> None:
     number = 0
+    sites = _sites(side)
     seeded = side.source.graph.vertex_of(side.task).seeds_random
     for epoch in side.source.epochs(side.task, side.attempt, MAIN):
         if epoch < since:
             continue
         data = side.source.log_bytes(side.task, side.attempt, MAIN, epoch)
+        records = 0
         for offset, length, determinant in side.source.determinants(side.task, side.attempt, MAIN, epoch):
-            what = (epoch, data[offset : offset + length])
+            asked, line = _asked(determinant, sites)
+            what = (epoch, data[offset : offset + length] if asked is None else asked)
             said = shown(words.said(determinant, seeded=seeded))
-            noting.note("determinant", Item(number, epoch, 0, what, said, f"main, epoch {epoch}"))
+            noting.note("determinant", Item(number, epoch, records, what, said, f"main, epoch {epoch}", line))
             number += 1
+            records += determinant.records if isinstance(determinant, Take) else 0
+
+
+def _sites(side: Side) -> dict[int, str]:
+    """Where the calls of an attempt stand, by number: processes give numbers in the order in which they come by."""
+    name = f"tasks/{side.task}/{side.attempt}/sites.ndjson"
+    if name not in side.source.members:
+        return {}
+    with side.source.members.open(name) as stream:
+        found = [line for _, line in read_lines(stream, name)]
+    return {one["site"]: _line(one) for one in found if type(one.get("site")) is int}
+
+
+def _line(site: Mapping[str, Any]) -> str:
+    text = site.get("text")
+    return f"{PurePosixPath(str(site.get('file'))).name}:{site.get('line')}" + (f" `{text}`" if text else "")
+
+
+def _asked(determinant: Determinant, sites: Mapping[int, str]) -> tuple[bytes | None, str]:
+    """A call as it can be compared with that of another process, and the line that it stands at."""
+    fields = call_fields(determinant) if isinstance(determinant, Serializable) else None
+    site = None if fields is None else fields.get("site")
+    line = sites.get(site, "") if type(site) is int else ""
+    if fields is None or not line:
+        return None, line
+    return json_bytes({**fields, "site": line}), line
 
 
 def _inputs(side: Side, noting: Noting, since: int) -> None:

@@ -1,6 +1,6 @@
 """librdkafka's own test broker in a process, with orders in a topic. Says its address, then what it is asked for.
 
-`python broker.py ORDERS`; on its input: `read TOPIC COUNT` gives so many messages of a topic, a line each; its end ends it.
+`python broker.py ORDERS`; on its input: `read TOPIC COUNT` gives so many messages of a topic, a line each.
 """
 
 import json

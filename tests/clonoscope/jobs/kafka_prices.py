@@ -23,10 +23,10 @@ def rate(item: str) -> float:
 def process(message, producer) -> None:
     order = json.loads(message.value())
     priced_at = clonoscope.time()
-    price = clonoscope.external(rate, order["item"]) * order["count"]
-    line = json.dumps({"order": order["order"], "price": price, "at": priced_at})
+    found = clonoscope.external(rate, order["item"])
+    line = json.dumps({"order": order["order"], "price": found * order["count"], "at": priced_at})
     producer.produce("prices", line.encode(), message.key())
-    print(json.dumps([message.partition(), message.offset(), priced_at, price / order["count"]]), flush=True)
+    print(json.dumps([message.partition(), message.offset(), priced_at, found]), flush=True)
 
 
 def main(broker: str, folder: str) -> None:
