@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Protocol
 
 from clonoscope import words as w
-from clonoscope.errors import WrongUse
+from clonoscope.errors import RecordedFault, WrongUse
 from clonoscope.json_values import from_json, to_json
 from clonoscope.sites import Site
+from clonoscope.unrecorded import within_a_call
 
 EFFECTS = ("read", "write")
+# Arguments of exceptions that JSON gives back.
+_PLAIN = (str, int, bool, type(None))
 
 
 class Call:
@@ -39,7 +43,13 @@ class Call:
 
     def make(self) -> Any:
         """Really calls."""
-        return self.function(*self.arguments, **self.keywords)
+        with within_a_call():
+            return self.function(*self.arguments, **self.keywords)
+
+    async def awaited(self) -> Any:
+        """Really calls, and awaits."""
+        with within_a_call():
+            return await self.function(*self.arguments, **self.keywords)
 
     def fields(self, site: int, begun: int | None) -> dict[str, Any]:
         """What is recorded of it before its answer. `begun` counts the calls that are awaited."""
@@ -65,25 +75,56 @@ class Recording(Protocol):
 
 def record_value(log: Recording, call: Call, frame: FrameType, value: Any, begun: int | None = None) -> None:
     """What a call gave. What can't be written as JSON is a gap; the job has its value all the same."""
-    fields = call.fields(log.site(frame).number, begun)
     try:
-        encoded = to_json(value if call.encode is None else call.encode(value))
-        exact = call.encode is not None or same(from_json(encoded), value)
+        encoded, exact = encoded_of(call, value)
     except (TypeError, ValueError, RecursionError) as fault:
         log.gap(f"{call.name} gave a {type(value).__qualname__}, which is not JSON ({fault}): name an encode for it")
         return
-    fields["value"] = log.kept(encoded)
+    fields = {**call.fields(log.site(frame).number, begun), "value": log.kept(encoded)}
     if not exact:
         fields["approximate"] = True  # a tuple that is read back as a list, and the like
     log.put_json(w.CALL, fields)
 
 
+def encoded_of(call: Call, value: Any) -> tuple[Any, bool]:
+    """What a call gave, as JSON, and whether JSON gives it back; raises where there is none."""
+    encoded = to_json(value if call.encode is None else call.encode(value))
+    return encoded, call.encode is not None or same(from_json(encoded), value)
+
+
 def record_fault(log: Recording, call: Call, frame: FrameType, fault: BaseException, begun: int | None = None) -> None:
     """What a call raised."""
+    log.put_json(w.CALL, {**call.fields(log.site(frame).number, begun), "raised": raised_of(log, fault)})
+
+
+def raised_of(log: Recording, fault: BaseException) -> dict[str, Any]:
+    """An exception as it is recorded; with its arguments, where its message is not all of them."""
+    message = str(fault)
+    raised = {"type": type_of(fault), "message": log.kept(message)}
+    arguments = list(fault.args)
+    if arguments != [message] and raised["message"] == message and all(type(one) in _PLAIN for one in arguments):
+        raised["args"] = [log.kept(one) for one in arguments]
+    return raised
+
+
+def type_of(fault: BaseException) -> str:
+    """As it is recorded."""
     kind = type(fault)
-    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    raised = {"type": name, "message": log.kept(str(fault))}
-    log.put_json(w.CALL, {**call.fields(log.site(frame).number, begun), "raised": raised})
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def fault_of(raised: dict[str, Any], allowed: tuple[type[Exception], ...]) -> Exception:
+    """The exception that was recorded, if it is built in or the job names it; no class is looked up elsewhere."""
+    name, message = str(raised.get("type")), str(raised.get("message"))
+    named = {f"{one.__module__}.{one.__qualname__}": one for one in allowed}
+    kind = named.get(name) or getattr(builtins, name, None)
+    if isinstance(kind, type) and issubclass(kind, Exception):
+        try:
+            arguments = raised.get("args")
+            return kind(*arguments) if isinstance(arguments, list) else kind(message)
+        except Exception:
+            return RecordedFault(name, message)
+    return RecordedFault(name, message)
 
 
 def same(one: Any, other: Any) -> bool:

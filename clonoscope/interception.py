@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from clonoscope import services
 from clonoscope import words as w
 from clonoscope.task_log import TaskLog
-from clonoscope.unrecorded import UNRECORDED
+from clonoscope.unrecorded import Unrecorded
 
 if TYPE_CHECKING:
     from clonoscope.services import Answering
@@ -53,7 +53,7 @@ class Interception:
     def _log(self, frame: FrameType) -> Answering | None:
         """Who answers a call from there; None where Python itself does."""
         log = services.current.get()
-        if log is UNRECORDED:
+        if isinstance(log, Unrecorded):
             return None
         code = frame.f_code
         chosen = self._chosen.get(code)

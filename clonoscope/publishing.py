@@ -131,7 +131,11 @@ class _Publisher:
             tasks,
             determinants="extended",
             complete=all(one.closed for one in self.processes),
-            raw={"code": described[-1].get("code", {}) if described else {}, "redactions": redactions},
+            raw={
+                "code": described[-1].get("code", {}) if described else {},
+                "redactions": redactions,
+                **_retries(described),
+            },
         )
 
 
@@ -293,6 +297,20 @@ class _Members:
         self.publisher.tell(entry.at_us, entry.fields["type"], **fields)
 
 
+def _retries(described: list[dict[str, Any]]) -> dict[str, Any]:
+    """How what is executed once more is answered: the weakest of what any of the processes was told."""
+    told = [one.get("retry") or {} for one in described]
+    if not any(one.get("retry") for one in told):
+        return {}
+    return {
+        "retry": {
+            "mode": "replay",
+            "always": all(one.get("retry") for one in told),
+            "sync": all(one.get("sync") for one in told),
+        }
+    }
+
+
 _WRITERS: dict[str, Callable[[_Members, Entry], None]] = {
     "record": _Members.record,
     "hash": _Members.hash,
@@ -305,4 +323,5 @@ _WRITERS: dict[str, Callable[[_Members, Entry], None]] = {
     "state": _Members.state,
     "end": _Members.end,
     "event": _Members.event,
+    "seen": lambda _members, _entry: None,  # for retries here, and none of a bundle's
 }

@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clonoscope import words as w
-from clonoscope.segments import SUFFIX, Held, read_segment, segments_of
+from clonoscope.segments import SUFFIX, Held, first_entry, read_segment, segments_of
 from replay.model import read_json
 
 CLOSED = b" closed"
 """Behind what a process says of itself: nothing is missing of what it recorded."""
 
 Kind = Literal[
-    "epoch", "epoch-end", "call", "take", "record", "range", "output", "state", "gap", "end", "event", "hash"
+    "epoch", "epoch-end", "call", "take", "record", "range", "output", "state", "gap", "end", "event", "hash", "seen"
 ]  # fmt: skip
+RETRY_BEGAN, RETRY_ENDED = "retry-began", "retry-ended"
+"""Events: that an epoch's answers are taken from an attempt before, and how far that went."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +85,9 @@ class AttemptLog:
     process: str = ""
     rests: bool = False
 
-    def entries(self) -> Iterator[Entry]:
-        """All of it, in order. `inputs` and `sites` are complete afterwards."""
-        return _Walk(self).entries()
+    def entries(self, first: int = 0) -> Iterator[Entry]:
+        """All of it, or what stands from that segment on, in order. `inputs` and `sites` are complete afterwards."""
+        return _Walk(self).entries(first)
 
 
 def attempts_of(folder: Path) -> list[AttemptLog]:
@@ -93,9 +95,14 @@ def attempts_of(folder: Path) -> list[AttemptLog]:
     found = []
     for path in sorted(folder.glob("tasks/*/*")):
         if path.is_dir() and path.name.isdecimal():
-            meta = _first_meta(path) or _nothing_of(path)
-            found.append(AttemptLog(path.parent.name, int(path.name), path, meta))
+            found.append(attempt_in(path))
     return sorted(found, key=lambda one: (one.task, one.attempt))
+
+
+def attempt_in(folder: Path) -> AttemptLog:
+    """The attempt whose segments lie in a folder."""
+    meta = _first_meta(folder) or _nothing_of(folder)
+    return AttemptLog(folder.parent.name, int(folder.name), folder, meta)
 
 
 def _nothing_of(folder: Path) -> dict[str, Any]:
@@ -107,12 +114,20 @@ def _nothing_of(folder: Path) -> dict[str, Any]:
 
 
 def _first_meta(folder: Path) -> dict[str, Any] | None:
-    for _, path in segments_of(folder):
-        held = _held(path)
-        if held is not None and held.entries:
-            meta: dict[str, Any] = read_json(held.entries[0].payload)
-            return meta
-    return None
+    metas = (meta_of(path) for _, path in segments_of(folder))
+    return next((one for one in metas if one is not None), None)
+
+
+def meta_of(path: Path) -> dict[str, Any] | None:
+    """What the first entry of a segment says; None where the file is no segment, or was never begun."""
+    try:
+        first = first_entry(path)
+    except OSError:
+        return None
+    if first is None or (first.kind, first.value) != (w.LONG, w.META):
+        return None
+    meta: dict[str, Any] = read_json(first.payload)
+    return meta
 
 
 def _held(path: Path) -> Held | None:
@@ -139,15 +154,17 @@ class _Walk:
         self.sites: dict[tuple[str, int], int] = {}
         # Within an epoch whose beginning is not there: nothing of it can be said to stand where it stands.
         self.lost_beginning = False
+        # Times that were taken from an attempt before are none of this attempt's.
+        self.taking = False
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self, first: int) -> Iterator[Entry]:
         if self.log.meta.get("lost"):
             self.at_us = self.log.meta["at_us"]
             yield self._entry("gap", {"why": "nothing of this attempt could be written, or all of it was let go"})
             return
-        due, last = 0, None
+        due, last = first, None
         for number, path in segments_of(self.log.folder):
-            held = _held(path)
+            held = _held(path) if number >= first else None
             if held is None:
                 continue
             meta = read_json(held.entries[0].payload)
@@ -238,7 +255,7 @@ class _Walk:
 
     def _word(self, word: w.Word) -> Iterator[Entry]:
         if word.kind in (w.TIME_NS, w.TIME):
-            self.at_us = word.value // 1000
+            self.at_us = self.at_us if self.taking else word.value // 1000
             name, value = ("time_ns", word.value) if word.kind == w.TIME_NS else ("time", word.value / 1e9)
             yield from self._call({"call": name, "site": word.site, "value": value})
         elif word.kind == w.RANDOM:
@@ -276,6 +293,9 @@ class _Walk:
                 value = {"b64": base64.b64encode(data).decode()}
                 yield from self._call({"call": "urandom", "site": site, "value": value})
             return
+        if word.value == w.SEEN:
+            yield self._entry("seen", word.payload)
+            return
         fields = read_json(word.payload)
         match word.value:
             case w.SITE if "random" in fields:
@@ -288,12 +308,14 @@ class _Walk:
                 yield from self._input(fields)
             case w.EPOCH:
                 yield from self._end_run()
-                self.lost_beginning = False
+                self.lost_beginning = self.taking = False
                 self.epoch, self.at_us = fields["epoch"], fields["at_us"]
                 yield self._entry("epoch", fields)
             case w.EPOCH_END | w.END | w.EVENT:
                 yield from self._end_run()
                 self.at_us = max(self.at_us, fields["at_us"])
+                if fields.get("type") in (RETRY_BEGAN, RETRY_ENDED):
+                    self.taking = fields["type"] == RETRY_BEGAN
                 yield self._entry(_KINDS[word.value], fields)
             case _ if word.value in _KINDS and not self.lost_beginning:
                 yield self._entry(_KINDS[word.value], fields)

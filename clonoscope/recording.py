@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -25,6 +25,7 @@ from clonoscope.errors import WrongUse
 from clonoscope.reading import CLOSED, processes_of
 from clonoscope.redaction import Redaction
 from clonoscope.retention import Retention
+from clonoscope.retries import Others, RetriedLog
 from clonoscope.room import Claim
 from clonoscope.segments import SEGMENT_BYTES, SUFFIX, Segment, Supply, rest_of
 from clonoscope.task_log import TaskLog
@@ -33,6 +34,7 @@ from clonoscope.unrecorded import UNRECORDED
 from replay.errors import ReplayError
 
 Payload = Literal["full", "ref", "none"]
+Retry = Literal["replay"]
 PAYLOADS = ("full", "ref", "none")
 DUMPS = ("crash", "recovery", "exit")
 OUTSIDE = "outside"
@@ -53,14 +55,18 @@ def start(
     payload: Payload = "ref",
     redact: Sequence[str] = (),
     dump_on: Iterable[str] = ("crash",),
+    retry: Retry | None = None,
+    sync: bool = False,
 ) -> Recording:
     """Begins to record this process under that name; goes on with what earlier processes recorded there.
 
     `keep`: how many epochs of each task, all where None. `max_mb` bounds what lies in the folder. `payload`: records
     whole, as references, or no values at all. `redact`: paths in values that become tokens. `dump_on`: when a bundle
-    is written by itself: `crash`, `recovery`, `exit`. Raises `WrongUse` for what can't be meant so, and nothing else.
+    is written by itself: `crash`, `recovery`, `exit`. `retry`: with `replay`, what is executed once more is given the
+    answers that it was given. `sync`: an epoch ends when it is on the disk. Raises `WrongUse` for what can't be meant
+    so, and nothing else.
     """
-    _check(name, keep, max_mb, payload, dump_on := tuple(dump_on))
+    _check(name, keep, max_mb, payload, dump_on := tuple(dump_on), retry)
     if stand_ins:
         stand_in: Recording = stand_ins[-1](name)
         return stand_in
@@ -72,12 +78,16 @@ def start(
         payload,
         Redaction(redact, everything=payload == "none"),
         dump_on,
+        retry,
+        sync,
     )
     recording.begin()
     return recording
 
 
-def _check(name: str, keep: int | None, max_mb: float, payload: str, dump_on: tuple[str, ...]) -> None:
+def _check(
+    name: str, keep: int | None, max_mb: float, payload: str, dump_on: tuple[str, ...], retry: str | None
+) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise WrongUse(
             f"a recording can't be called {name!r}", remedy="Letters, digits, dots, dashes and underscores, at most 100"
@@ -88,6 +98,8 @@ def _check(name: str, keep: int | None, max_mb: float, payload: str, dump_on: tu
         raise WrongUse(f"max_mb is {max_mb!r}", remedy="It is a number of MiB, 1 or more")
     if payload not in PAYLOADS:
         raise WrongUse(f"payload is {payload!r}", remedy=f"It is one of {', '.join(PAYLOADS)}")
+    if retry not in (None, "replay"):
+        raise WrongUse(f"retry is {retry!r}", remedy="It is replay, or None: what is executed once more is asked anew")
     for one in dump_on:
         if one not in DUMPS:
             raise WrongUse(f"dump_on names {one!r}", remedy=f"It names some of {', '.join(DUMPS)}")
@@ -107,12 +119,16 @@ class Recording:
         payload: Payload,
         redaction: Redaction,
         dump_on: tuple[str, ...],
+        retry: Retry | None = None,
+        sync: bool = False,
     ):
         self.name = name
         self.folder = Path(os.path.abspath(folder)) / name
         self.payload = payload
         self.redaction = redaction
         self.dump_on = dump_on
+        self.retry = retry
+        self.sync = sync
         self.faults: list[str] = []
         self.process = ""
         self.retention = Retention(self.folder, keep, max_bytes)
@@ -159,6 +175,7 @@ class Recording:
             "started_us": int(self.process.partition("-")[0]),
             "payload": self.payload,
             "redactions": self.redaction.paths,
+            "retry": {"retry": self.retry, "sync": self.sync},
             "code": self._code,
         }
         path = processes / f"{self.process}.json"
@@ -189,6 +206,13 @@ class Recording:
             if name not in self._tasks:
                 self._tasks[name] = Task(self, vertex, subtask, operator, handed_on=handed_on)
             return self._tasks[name]
+
+    def new_log(self, task: str, fixed: Mapping[str, Any], *, handed_on: bool) -> TaskLog:
+        """Of a task's next attempt."""
+        if self.retry is None:
+            return TaskLog(self, task, fixed, handed_on=handed_on)
+        others = Others(self.folder / "tasks" / task, self.retention.pinned, self.redaction.digest)
+        return RetriedLog(self, task, fixed, others, handed_on=handed_on)
 
     # --- what logs ask of it ---
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import builtins
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,8 +13,8 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from clonoscope import words as w
-from clonoscope.calls import Call
-from clonoscope.errors import Diverged, EndOfRecording, RecordedFault
+from clonoscope.calls import Call, fault_of
+from clonoscope.errors import Diverged, EndOfRecording
 from clonoscope.json_values import from_json
 from clonoscope.segments import NO_WORDS
 from clonoscope.services import current, epoch_hooks
@@ -186,7 +185,7 @@ class Replay:
         if raised is not None:
             if not isinstance(raised, dict) or not isinstance(raised.get("message"), str):
                 self._back(f"what {call.name!r} raised", frame)
-            raise _fault(raised, call.raises)
+            raise fault_of(raised, call.raises)
         value = fields.get("value")
         if isinstance(value, dict) and set(value) == {"redacted"}:
             self._back(f"the answer of {call.name!r}, which is redacted", frame, "redacted")
@@ -257,16 +256,3 @@ def _places(bundle: Bundle, task: str, attempt: int) -> dict[int, str]:
     with bundle.members.open(name) as stream:
         lines = [line for _, line in read_lines(stream, name)]
     return {one["site"]: f"{one.get('file')}:{one.get('line')}" for one in lines if type(one.get("site")) is int}
-
-
-def _fault(raised: dict[str, Any], allowed: tuple[type[Exception], ...]) -> BaseException:
-    """The exception that was recorded, if it is built in or the job names it; no class is looked up elsewhere."""
-    name, message = str(raised.get("type")), str(raised.get("message"))
-    named = {f"{one.__module__}.{one.__qualname__}": one for one in allowed}
-    kind = named.get(name) or getattr(builtins, name, None)
-    if isinstance(kind, type) and issubclass(kind, Exception):
-        try:
-            return kind(message)
-        except Exception:
-            return RecordedFault(name, message)
-    return RecordedFault(name, message)

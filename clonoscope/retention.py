@@ -42,6 +42,8 @@ class Retention:
         # The last epochs that each task began: their numbers need not follow one another.
         self._kept: dict[str, deque[int]] = {}
         self.bytes = 0
+        # Folders of attempts that somebody reads.
+        self.pinned: set[Path] = set()
 
     def look(self) -> None:
         """At what lies here, whoever wrote it. What may still be written to by others is the last to go."""
@@ -84,7 +86,12 @@ class Retention:
                 self._let_go(oldest)
 
     def _is_over(self, one: Full) -> bool:
+        if one.path.parent in self.pinned:
+            return False
         return one.epoch is None or one.epoch < self._epochs.get(one.task, one.epoch)
+
+    def _is_before(self, one: Full, epoch: int) -> bool:
+        return one.epoch is not None and one.epoch < epoch and one.path.parent not in self.pinned
 
     def _let_go(self, one: Full) -> None:
         del self._full[one.path]
@@ -116,9 +123,7 @@ class Retention:
             kept.append(epoch)
             if len(kept) < self._keep:
                 return
-            over = [
-                one for one in self._full.values() if one.task == task and one.epoch is not None and one.epoch < kept[0]
-            ]
+            over = [one for one in self._full.values() if one.task == task and self._is_before(one, kept[0])]
             for one in over:
                 self._let_go(one)
 
@@ -152,3 +157,4 @@ class Retention:
         self._looking = False
         self._full.clear()
         self._open.clear()
+        self.pinned.clear()

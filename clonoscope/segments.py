@@ -36,6 +36,8 @@ SEGMENT_BYTES = 256 << 10
 NO_WORDS = memoryview(bytearray()).cast("Q")
 """What a log without a segment writes into: every store is refused."""
 
+# Of a segment, for its first entry, which is seldom longer.
+_FIRST_READ_BYTES = 4096
 # A disk that takes longer than this for a segment is not waited for a second time.
 _PATIENCE_S = 0.2
 
@@ -80,6 +82,10 @@ class Segment:
                 self.size_bytes = end * WORD_BYTES
             except OSError:
                 return  # it stays as long as it is, and reads the same
+
+    def sync(self) -> None:
+        """What was stored is on the disk when this returns; raises `OSError`."""
+        self._map.flush()
 
     def close(self) -> bool:
         """Lets go of the memory; the file stays. False where somebody looks at it still."""
@@ -170,6 +176,22 @@ def _header_of(path: Path) -> array[int] | None:
         return None
     whole = len(header) == HEADER_WORDS and (header[H_ORDER], header[H_MAGIC]) == (ORDER_MARK, MAGIC)
     return header if whole else None
+
+
+def first_entry(path: Path) -> Word | None:
+    """The first entry alone, without reading on."""
+    with open(path, "rb") as file:
+        data = file.read(_FIRST_READ_BYTES)
+    words = array("Q", data[: len(data) - len(data) % WORD_BYTES])
+    if len(words) > HEADER_WORDS and words[H_ORDER] != ORDER_MARK:
+        words.byteswap()
+    if len(words) <= HEADER_WORDS or words[H_ORDER] != ORDER_MARK or words[H_MAGIC] != MAGIC:
+        return None
+    found = _meta_of(words, len(words), memoryview(data))
+    if not found and len(data) == _FIRST_READ_BYTES:
+        held = read_segment(path)
+        return held.entries[0] if held is not None and held.entries else None
+    return found[0] if found else None
 
 
 def _meta_of(words: array[int], end: int, content: memoryview) -> list[Word]:

@@ -13,15 +13,24 @@ import sys
 import time as _time
 import uuid as _uuid
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from types import FrameType
 from typing import Any, Protocol, TypeVar
 
 from clonoscope import words as w
 from clonoscope.calls import Call
 from clonoscope.task_log import Quick
-from clonoscope.unrecorded import UNRECORDED
+from clonoscope.unrecorded import current
 
+__all__ = [
+    "current",
+    "epoch_hooks",
+    "external",
+    "random",
+    "time",
+    "time_ns",
+    "urandom",
+    "uuid4",
+]
 T = TypeVar("T")
 _STEP = 2.0**-53
 
@@ -59,9 +68,6 @@ class Answering(Protocol):
     async def call_async(self, frame: FrameType, call: Call) -> Any:
         """A call to the outside that is awaited."""
 
-
-current: ContextVar[Answering] = ContextVar("clonoscope.current", default=UNRECORDED)
-"""Whose calls are recorded here. It follows asyncio's tasks; `start` and the tasks of a recording set it."""
 
 epoch_hooks: list[Callable[[Answering], None]] = []
 """Who is told that an epoch begins, in the context of the task."""

@@ -55,6 +55,7 @@ class TaskLog:
         "inputs",
         "lock",
         "low",
+        "named",
         "next_offset",
         "pos",
         "randoms",
@@ -62,6 +63,8 @@ class TaskLog:
         "seconds",
         "segment",
         "segments",
+        "slow",
+        "synced",
         "taken",
         "task",
         "times",
@@ -93,10 +96,14 @@ class TaskLog:
         self.seconds: Quick = {}
         self.randoms: Quick = {}
         self._exact: dict[tuple[CodeType, int, int], int] = {}
+        # Where it is True, no question is quick: all of them come by.
+        self.slow = False
         self._declared: set[int] = set()
         self._random_sites: dict[int, int] = {}
         # Counts segments and bases: a word that is made for one means something else in the next.
         self._generation = 0
+        # How many segments are on the disk for good, and how many of their names.
+        self.synced = self.named = 0
         self._lost = 0
         self._retry_at = 0.0
         self._why = ""
@@ -198,6 +205,7 @@ class TaskLog:
         while True:
             if self.folder is None:
                 self.attempt, self.folder, self.segments, self.taken = self.room.claim(self)
+                self.synced = self.named = self.segments
             meta = self._meta()
             needed = (needed_words + w.HEADER_WORDS + 3) * w.WORD_BYTES + len(meta)
             try:
@@ -287,6 +295,7 @@ class TaskLog:
         self.view, self.pos, self.adv = NO_WORDS, 0, 0
         self.fixed["forked_from"] = self.attempt
         self.attempt, self.folder, self.segments = None, None, 0
+        self.synced = self.named = 0
         segment, self.segment = self.segment, None
         if segment is not None:
             segment.close()
@@ -344,9 +353,17 @@ class TaskLog:
 
     async def call_async(self, frame: FrameType, call: Call) -> Any:
         """Awaits, and records what came of it, when it came; `begun` tells calls that overlap apart."""
+        return await self.awaited(frame, call, self.next_begun())
+
+    def next_begun(self) -> int:
+        """The number of a call that is awaited."""
         begun, self.begun = self.begun, self.begun + 1
+        return begun
+
+    async def awaited(self, frame: FrameType, call: Call, begun: int) -> Any:
+        """Awaits a call that has its number."""
         try:
-            value = await call.make()
+            value = await call.awaited()
         except BaseException as fault:
             self._guarded(record_fault, self, call, frame, fault, begun)
             raise
@@ -382,7 +399,8 @@ class TaskLog:
                     return
                 before = self.low - (kind << w.KIND_SHIFT | site << w.SITE_SHIFT)
                 quick = self.times if kind == w.TIME_NS else self.seconds
-                quick.setdefault(frame.f_lasti, (frame.f_code, before))
+                if not self.slow:
+                    quick.setdefault(frame.f_lasti, (frame.f_code, before))
                 self._exact[frame.f_code, frame.f_lasti, kind] = before
                 if self._store(now - before, self._generation):
                     return
@@ -426,7 +444,8 @@ class TaskLog:
                     self.put_json(w.SITE, {"site": site, "random": local})
                 tag = w.RANDOM << w.KIND_SHIFT | local << w.RANDOM_SITE_SHIFT
                 if self._random_sites.get(site) == local and self._store(tag | steps, self._generation):
-                    self.randoms.setdefault(frame.f_lasti, (frame.f_code, tag))
+                    if not self.slow:
+                        self.randoms.setdefault(frame.f_lasti, (frame.f_code, tag))
                     return
             self.drop()
 

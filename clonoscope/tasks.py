@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clonoscope import words as w
+from clonoscope.durability import sync
 from clonoscope.errors import WrongUse
 from clonoscope.json_values import json_in, to_json
+from clonoscope.retries import RetriedLog
 from clonoscope.services import current, epoch_hooks
 from clonoscope.task_log import TaskLog
 
@@ -33,8 +35,12 @@ class Task:
         self.vertex, self.subtask = vertex, subtask
         self.id = f"{vertex}.{subtask}"
         self._fixed: dict[str, Any] = {"vertex": vertex, "subtask": subtask, "operator": operator}
-        self.log = TaskLog(recording, self.id, self._fixed, handed_on=handed_on)
+        self._begin_log()
         self._hashes: dict[Place, tuple[int, int, Any]] = {}
+
+    def _begin_log(self) -> None:
+        self.log = self.recording.new_log(self.id, self._fixed, handed_on=self.handed_on)
+        self._retried = self.log if isinstance(self.log, RetriedLog) else None
 
     @property
     def attempt(self) -> int | None:
@@ -91,6 +97,8 @@ class Task:
         if self.handed_on:
             self._go_on(log, number)
         self._put(w.EPOCH, {"epoch": number, "at_us": _now_us(), "taken": log.taken})
+        if self._retried is not None:
+            self._retried.begin_taking(number)
         for began in list(epoch_hooks):
             began(log)
 
@@ -112,12 +120,25 @@ class Task:
             self._put(w.HASH, {**place, "sha256": digest.hexdigest()})
         self._hashes.clear()
         log.flush_advance()
+        if self._retried is not None:
+            self._retried.end_taking()
         log.in_epoch = False
         ended = {"epoch": log.epoch, "at_us": _now_us(), "taken": log.taken}
         self._put(w.EPOCH_END, ended if checkpoint is None else {**ended, "checkpoint": checkpoint})
+        if self.recording.sync:
+            self.sync()
         if self.handed_on:
             log.rest()
             self._begin_log()
+
+    def sync(self) -> None:
+        """What was recorded is on the disk when this returns, and outlives a loss of power; else an event says so."""
+        try:
+            sync(self.log)
+        except OSError as fault:
+            why = fault.strerror or str(fault)
+            self.recording.at_fault(f"{self.id}: {why}")
+            self.event("sync-failed", task=self.id, attempt=self.attempt, epoch=self.log.epoch, why=why)
 
     def fail(self, fault: BaseException | str) -> None:
         """The attempt is over; what comes next is another."""
@@ -146,9 +167,6 @@ class Task:
         if how != "closed":
             self._begin_log()
 
-    def _begin_log(self) -> None:
-        self.log = TaskLog(self.recording, self.id, self._fixed, handed_on=self.handed_on)
-
     # --- what it took and gave ---
 
     def take(
@@ -160,6 +178,8 @@ class Task:
         number = log.inputs.get((topic, partition))
         if number is None:
             number = self._declare(topic, partition)
+        if self._retried is not None:
+            self._retried.took((topic, partition), offset, offset + 1, data=data)
         if number == log.input and offset == log.next_offset and log.adv < _MANY_TAKEN:
             # As `log.take`, for what it mostly is.
             log.next_offset = offset + 1
@@ -182,10 +202,13 @@ class Task:
     def records(self, found: Iterable[T], first: int, *, topic: str = "", partition: int = 0) -> Iterator[T]:
         """Gives what is found, and takes each as it is given: offsets count from `first`. Cheaper than `take`."""
         one, progress, log = w.ADVANCE_ONE, w.H_PROGRESS, self.log
+        retried = self._retried
         number = log.inputs.get((topic, partition))
         if number is None:
             number = self._declare(topic, partition)
         for offset, record in enumerate(found, first):
+            if retried is not None:
+                retried.took((topic, partition), offset, offset + 1)
             if number == log.input and offset == log.next_offset and log.adv < _MANY_TAKEN:
                 log.next_offset = offset + 1
                 log.adv += one
@@ -207,6 +230,8 @@ class Task:
         if number is None:
             number = self._declare(topic, partition)
         log.flush_advance()
+        if self._retried is not None:
+            self._retried.took((topic, partition), first, until, sha256=sha256)
         fields = {"input": number, "first": first, "until": until}
         self._put(w.INPUT, {**fields, "sha256": sha256} if sha256 else fields)
         log.took_range(number, first, until)
@@ -224,6 +249,8 @@ class Task:
             fields["id"] = id
         if source is not None:
             fields["source"] = [list(pair) for pair in source]
+        if self._retried is not None:
+            self._retried.gave(fields)
         self._put(w.OUTPUT, fields)
 
     def message(
@@ -245,6 +272,8 @@ class Task:
             fields = {"topic": topic, "text": [key, timestamp, value]}
         if id is not None:
             fields["id"] = id
+        if self._retried is not None:
+            self._retried.gave(fields)
         self._put(w.OUTPUT, fields)
 
     def state(self, checkpoint: int, operator: Any) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from clonoscope.calls import Call
 from clonoscope.segments import NO_WORDS
 
 if TYPE_CHECKING:
+    from clonoscope.calls import Call
     from clonoscope.services import Answering
 
 
@@ -50,7 +53,21 @@ class Unrecorded:
 
     async def call_async(self, frame: FrameType, call: Call) -> Any:
         """An awaited call."""
-        return await (call.make() if self.elsewhere is None else self.elsewhere.call_async(frame, call))
+        return await (call.awaited() if self.elsewhere is None else self.elsewhere.call_async(frame, call))
 
 
 UNRECORDED = Unrecorded()
+_WITHIN_A_CALL = Unrecorded()
+
+current: ContextVar[Answering] = ContextVar("clonoscope.current", default=UNRECORDED)
+"""Whose calls are recorded here. It follows asyncio's tasks; `start` and the tasks of a recording set it."""
+
+
+@contextmanager
+def within_a_call() -> Iterator[None]:
+    """What a call to the outside asks on its own way is part of its answer: a replay doesn't ask for it again."""
+    token = current.set(_WITHIN_A_CALL)
+    try:
+        yield
+    finally:
+        current.reset(token)

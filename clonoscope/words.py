@@ -49,8 +49,8 @@ LONGEST_BYTES = LONGEST_WORDS * WORD_BYTES
 # A clock that was set back by less than this still gives times after the base.
 BASE_MARGIN_NS = 30 * 60 * 10**9
 
-# Types of LONG. Payloads are JSON, but for UUID and BYTES: a site of four bytes, and the bytes.
-META, SITE, EPOCH, EPOCH_END, CALL, UUID, BYTES, INPUT, RECORD, OUTPUT, STATE, GAP, END, EVENT, HASH = range(15)
+# Types of LONG. Payloads are JSON, but for UUID and BYTES: a site of four bytes, and the bytes; and SEEN.
+META, SITE, EPOCH, EPOCH_END, CALL, UUID, BYTES, INPUT, RECORD, OUTPUT, STATE, GAP, END, EVENT, HASH, SEEN = range(16)
 
 
 @dataclass(frozen=True, slots=True)
