@@ -74,6 +74,7 @@ class Partitions:
         self.operator, self.outputs, self.hashes, self.identify = operator, outputs, hashes, identify
         self.found: dict[tuple[str, int], Partition] = {}
         self.last: Partition | None = None
+        self.at_work: Partition | None = None
         # Whether more of a record is kept than where it stands.
         self.whole = hashes or self.recording.payload == "full"
 

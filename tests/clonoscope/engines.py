@@ -49,6 +49,12 @@ class Broker:
         print("read", topic, count, file=self.process.stdin, flush=True)
         return [json.loads(self.process.stdout.readline()) for _ in range(count)]
 
+    def committed(self, group: str) -> int:
+        """How many orders a consumer group is through with."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print("committed", group, file=self.process.stdin, flush=True)
+        return int(self.process.stdout.readline())
+
 
 @contextlib.contextmanager
 def broker(orders: int) -> Iterator[Broker]:

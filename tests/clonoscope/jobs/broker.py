@@ -1,6 +1,7 @@
 """librdkafka's own test broker in a process, with orders in a topic. Says its address, then what it is asked for.
 
-`python broker.py ORDERS`; on its input: `read TOPIC COUNT` gives so many messages of a topic, a line each.
+`python broker.py ORDERS`; on its input: `read TOPIC COUNT` gives so many messages of a topic, a line each;
+`committed GROUP` how many orders a group is through with.
 """
 
 import json
@@ -22,9 +23,19 @@ def main() -> None:
     made.flush()
     print(address, flush=True)
     for line in sys.stdin:
-        _, topic, count = line.split()
-        for message in messages(address, topic, int(count)):
-            print(json.dumps(message), flush=True)
+        match line.split():
+            case ["read", topic, count]:
+                for message in messages(address, topic, int(count)):
+                    print(json.dumps(message), flush=True)
+            case ["committed", group]:
+                print(committed(address, group), flush=True)
+
+
+def committed(address: str, group: str) -> int:
+    """How many orders a group is through with."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": group})
+    places = [TopicPartition("orders", one) for one in range(PARTITIONS)]
+    return sum(max(one.offset, 0) for one in consumer.committed(places, timeout=30))
 
 
 def messages(address: str, topic: str, count: int) -> list[Any]:

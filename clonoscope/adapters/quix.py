@@ -1,0 +1,192 @@
+"""Quix Streams: each partition of an application's topics is a task, and a checkpoint that is committed ends an epoch.
+
+app = quix.record("orders", Application(...))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from clonoscope.adapters.partitions import Identify, Partitions
+from clonoscope.errors import WrongUse
+from clonoscope.recording import Recording
+from replay.model import read_json
+
+# What of an application is taken over, each before it runs.
+_PARTS = ("_consumer", "_producer", "_processing_context", "_process_message", "_on_revoke", "_on_lost")
+
+
+def record(
+    recording: Recording | str,
+    app: Any,
+    *,
+    operator: str = "",
+    outputs: bool = True,
+    hashes: bool = False,
+    states: bool = True,
+    identify: Identify | None = None,
+    **settings: Any,
+) -> Any:
+    """Makes an application record what goes through it, and gives it back. Call it before `run`.
+
+    `recording` is one that was started, or the name of one, started with the `settings`. `outputs`: whether what
+    leaves for topics and sinks is recorded. `hashes`: whether the records of an epoch are hashed. `states`: whether
+    what a checkpoint changed in the stores is. `identify` gives an output's id. Raises `WrongUse` for what is none.
+    """
+    missing = [name for name in _PARTS if not hasattr(app, name)]
+    if missing:
+        raise WrongUse(
+            f"{type(app).__qualname__} is no application of Quix Streams that this recorder knows (no {missing[0]})",
+            remedy="Give a quixstreams.Application of version 3",
+        )
+    partitions = Partitions(recording, settings, operator=operator, outputs=outputs, hashes=hashes, identify=identify)
+    _Recorded(app, partitions, states).begin()
+    return app
+
+
+class _Recorded:
+    """An application's own methods, and what is recorded around them."""
+
+    def __init__(self, app: Any, partitions: Partitions, states: bool):
+        self.app, self.partitions, self.states = app, partitions, states
+        self.sinks: set[int] = set()
+
+    def begin(self) -> None:
+        app = self.app
+        app._process_message = self._processing(app._process_message)
+        app._on_revoke = self._revoking(app._on_revoke)
+        app._on_lost = self._revoking(app._on_lost)
+        app._consumer.poll_row = self._polling(app._consumer.poll_row)
+        app._consumer.commit = self._committing(app._consumer.commit, lambda *_, offsets=None, **__: offsets)
+        producer = app._producer
+        producer.commit_transaction = self._committing(producer.commit_transaction, lambda offsets, *_, **__: offsets)
+        producer.produce = self._producing(producer.produce)
+
+    # --- records ---
+
+    def _processing(self, process: Callable[[Any], None]) -> Callable[[Any], None]:
+        partitions, app = self.partitions, self.app
+
+        def process_message(dataframes: Any) -> None:
+            if len(app._sink_manager.sinks) != len(self.sinks):
+                self._take_over_sinks(app._sink_manager.sinks)
+            partitions.at_work = None
+            try:
+                process(dataframes)
+            except BaseException as fault:
+                if partitions.at_work is not None:
+                    partitions.at_work.task.fail(fault)
+                raise
+            finally:
+                partitions.idle()
+
+        return process_message
+
+    def _polling(self, poll: Callable[..., Any]) -> Callable[..., Any]:
+        partitions = self.partitions
+
+        def poll_row(*arguments: Any, **keywords: Any) -> Any:
+            found = poll(*arguments, **keywords)
+            row = (found[0] if found else None) if isinstance(found, list) else found
+            if row is not None:
+                # What is asked while it is processed is asked in a copy of this context.
+                partitions.take(row.topic, row.partition, row.offset, row)
+                partitions.at_work = partitions.last
+            return found
+
+        return poll_row
+
+    # --- outputs ---
+
+    def _producing(self, produce: Callable[..., Any]) -> Callable[..., Any]:
+        output = self.partitions.output
+
+        def recorded(topic: str, value: Any = None, key: Any = None, *more: Any, **keywords: Any) -> Any:
+            done = produce(topic, value, key, *more, **keywords)
+            # Changes of state are produced at a checkpoint, when no record is being worked on.
+            output(topic, key, value, keywords.get("timestamp") or 0)
+            return done
+
+        return recorded
+
+    def _take_over_sinks(self, sinks: Iterable[Any]) -> None:
+        for sink in sinks:
+            if id(sink) not in self.sinks:
+                self.sinks.add(id(sink))
+                sink.add = self._adding(sink.add, type(sink).__qualname__)
+
+    def _adding(self, add: Callable[..., Any], name: str) -> Callable[..., Any]:
+        output = self.partitions.output
+
+        def recorded(value: Any, key: Any, timestamp: int, *more: Any, **keywords: Any) -> Any:
+            done = add(value, key, timestamp, *more, **keywords)
+            output(name, key, value, timestamp)
+            return done
+
+        return recorded
+
+    # --- checkpoints ---
+
+    def _committing(self, commit: Callable[..., Any], of: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded(*arguments: Any, **keywords: Any) -> Any:
+            places = [(one.topic, one.partition, one.offset) for one in of(*arguments, **keywords) or ()]
+            changes = self._changes() if self.states else {}
+            done = commit(*arguments, **keywords)
+            for topic, partition, until in places:
+                changed = changes.get((topic, partition))
+                if changed:
+                    self.partitions.of(topic, partition).task.state(until, changed)
+                self.partitions.committed(topic, partition, until)
+            return done
+
+        return recorded
+
+    def _changes(self) -> dict[tuple[str, int], dict[str, Any]]:
+        """What the checkpoint changes in the stores of each partition. It is read before the stores flush it."""
+        found: dict[tuple[str, int], dict[str, Any]] = {}
+        context = self.app._processing_context
+        for (stream, partition, store), transaction in context.checkpoint._store_transactions.items():
+            if transaction.changed:
+                changes = _changes_of(transaction._update_cache)
+                for topic in context.dataframe_registry.get_topics_for_stream_id(stream_id=stream):
+                    found.setdefault((topic, partition), {})[store] = changes
+        return found
+
+    # --- rebalances ---
+
+    def _revoking(self, revoke: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+        def recorded(consumer: Any, places: Any) -> None:
+            self.partitions.idle()
+            try:
+                revoke(consumer, places)
+            finally:
+                for place in places:
+                    self.partitions.handed_over(place.topic, place.partition)
+
+        return recorded
+
+
+def _changes_of(cache: Any) -> dict[str, Any]:
+    """Of a store: keys and what they hold now, and those that are gone; of each column family but the default."""
+    found: dict[str, Any] = {}
+    for family in sorted(cache.get_column_families()):
+        changed = {
+            _key(key): _value(value) for held in cache.get_updates(family).values() for key, value in held.items()
+        }
+        deleted = sorted(_key(key) for key in cache.get_deletes(family))
+        if changed or deleted:
+            found[family] = {"changed": changed, "deleted": deleted}
+    return found
+
+
+def _key(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _value(data: Any) -> Any:
+    """Stores hold JSON, unless they are told otherwise."""
+    try:
+        return read_json(data) if isinstance(data, bytes) else data
+    except ValueError:
+        return data

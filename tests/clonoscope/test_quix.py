@@ -1,0 +1,71 @@
+"""An application of Quix Streams, recorded, killed and recovered, against librdkafka's own test broker."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.clonoscope.adapted import dumped
+from tests.clonoscope.engines import broker, kill_after, narrow, run_to_the_end, start
+from tests.clonoscope.of_topics import KILLED_AT, Recovered, acknowledged
+
+ORDERS = 300
+JOB = "quix_totals.py"
+
+
+@pytest.fixture(scope="module")
+def recovered(tmp_path_factory: pytest.TempPathFactory) -> Recovered:
+    folder = tmp_path_factory.mktemp("quix")
+    with broker(ORDERS) as running:
+        fixed = running.address, folder, folder / "state"
+        killed = start(JOB, *fixed, ORDERS)
+        narrow(killed)
+        before = kill_after(killed, KILLED_AT)
+        # It goes on until it has done what is left, which only the broker knows: what was committed is not done again.
+        left = ORDERS - running.committed("totals")
+        return Recovered(folder / "totals", before, run_to_the_end(start(JOB, *fixed, left)))
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_what_a_killed_job_was_given_is_there(recovered: Recovered, partition: int) -> None:
+    recovered.check_answers(partition)
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_the_second_attempt_begins_where_the_broker_had_the_commit(
+    recovered: Recovered, partition: int, tmp_path: Path
+) -> None:
+    recovered.check_second_attempt(partition, tmp_path / "out.zip")
+
+
+def test_the_product_shows_partitions_and_names_the_line_that_differs(recovered: Recovered, tmp_path: Path) -> None:
+    recovered.check_page(JOB, "priced_at = clonoscope.time()", tmp_path)
+
+
+@pytest.mark.parametrize("partition", [0, 1])
+def test_what_a_checkpoint_changed_is_the_state_that_follows_from_the_answers(
+    recovered: Recovered, partition: int, tmp_path: Path
+) -> None:
+    """Totals by customer, over all that was committed: also those of an attempt that went on from the state before."""
+    task = f"orders.{partition}"
+    rates: dict[int, float] = {}
+    with dumped(recovered.recording, tmp_path / "out.zip") as bundle:
+        seen = 0
+        for attempt in bundle.attempts(task):
+            said = recovered.before if attempt < max(bundle.attempts(task)) else recovered.after
+            rates |= {offset: rate for one, offset, _, rate in said if one == partition}
+            for checkpoint in acknowledged(bundle, task, attempt):
+                state = bundle.state(task, attempt, checkpoint)
+                assert state is not None
+                changed = state["operator"]["default"]["default"]["changed"]
+                seen += len(changed)
+                for key, total in changed.items():
+                    assert json.loads(key.partition("|")[2]) == "total"
+                    assert total == pytest.approx(total_of(key.partition("|")[0], partition, checkpoint, rates))
+    assert seen > 0
+
+
+def total_of(customer: str, partition: int, until: int, rates: dict[int, float]) -> float:
+    """As the broker's orders have it: the n-th of a partition is order 2n + partition."""
+    numbers = ((offset, 2 * offset + partition) for offset in range(until))
+    return sum(rates[offset] * (number % 3 + 1) for offset, number in numbers if f"c{number % 5}" == customer)
