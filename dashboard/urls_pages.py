@@ -12,6 +12,7 @@ from dashboard.views import (
     replay,
     replay_actions,
     replay_forks,
+    replay_hits,
     replay_notes,
     replay_rows,
     replay_stops,
@@ -30,6 +31,7 @@ urlpatterns = [
     path("compare/", compare.compare_page, name="compare"),
     path("replays/<str:replay_id>/", replay.replay_page, name="replay"),
     path("replays/<str:replay_id>/strip/", replay.replay_strip, name="replay-strip"),
+    path("replays/<str:replay_id>/hits/", replay_hits.replay_hits, name="replay-hits"),
     path("replays/<str:replay_id>/rows/<str:name>/", replay_rows.replay_rows, name="replay-rows"),
     path("replays/<str:replay_id>/breakpoints/", replay_stops.replay_breakpoints, name="replay-breakpoints"),
     path(

@@ -233,6 +233,7 @@ class HitsLine(Schema):
     steps: int | None = Field(None, description="among how many")
     bin_count: int | None = None
     complete: bool | None = Field(None, description="whether no more steps will follow")
+    why: str | None = Field(None, description="of no hit, a name in the search that no step bears, in one sentence")
     error: ErrorBody | None = None
 
 

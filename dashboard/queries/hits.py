@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+from dashboard.queries.unheard import unheard
 from ingest.lake.step_reader import StepReader
 from ingest.lake.step_search import StepSearch
 from replay.debugger.searching.conditions import Search
@@ -13,7 +14,8 @@ MOST_BINS = 2_000
 
 
 def all_hits(written: StepReader, search: Search, bins: int) -> Generator[dict[str, Any], None, None]:
-    """Objects with `bins`, each as [bin, hits, first step, last step]; the last object has `hits` and `steps`.
+    """Objects with `bins`, each as [bin, hits, first step, last step]; the last object has `hits` and `steps`,
+    and `why` where there is none because of a name in the search that no step bears.
 
     Steps are divided evenly into that many bins, or one a step where there are fewer. A bin may come twice.
     """
@@ -24,4 +26,6 @@ def all_hits(written: StepReader, search: Search, bins: int) -> Generator[dict[s
             in_all += sum(one.hits for one in window)
             if window:
                 yield {"bins": [[one.bin, one.hits, one.first, one.last] for one in window]}
-    yield {"hits": in_all, "steps": steps, "bin_count": bins, "complete": written.complete}
+    told = {"hits": in_all, "steps": steps, "bin_count": bins, "complete": written.complete}
+    why = "" if in_all else unheard(written, search)
+    yield {**told, "why": why} if why else told

@@ -11,6 +11,7 @@ from dashboard.queries.graph import job_graph
 from dashboard.queries.written_once import once_written
 from ingest.lake.engine import Params, Row
 from ingest.lake.step_reader import LIMITS, StateEntry, StepReader
+from replay.debugger.searching.tokens import quoted
 
 _OF_TASK = """
 WITH steps AS (SELECT * FROM main.steps WHERE task = $of_task),
@@ -47,7 +48,7 @@ class TaskLane:
     @property
     def words(self) -> str:
         """The search for its steps."""
-        return 'task = "{}"'.format(self.task.replace("\\", "\\\\").replace('"', '\\"'))
+        return f"task = {quoted(self.task)}"
 
     @property
     def next(self) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dashboard.models import Replay
+from dashboard.models.replays import Verdict
 from dashboard.queries.kinds import step_kind
 from dashboard.queries.written_once import once_written
 from ingest.lake.step_reader import StepReader
@@ -72,9 +74,11 @@ def _until_next(span: StateSpan, spans: list[StateSpan]) -> StateSpan:
     return StateSpan(span.state, span.first_step, span.last_step, span.start_us, end_us)
 
 
-def is_whole(readable: bool, written: StepReader) -> bool:
-    """Until a replay has come to its end, how much there would have been is not known."""
-    return readable and bool(written.rows("SELECT 1 FROM steps WHERE kind = 'finish' LIMIT 1"))
+def is_whole(replay: Replay, written: StepReader) -> bool:
+    """How much there would have been is not known before a replay's end, and where the recording lacks something."""
+    if not replay.readable or replay.verdict == Verdict.UNKNOWN:
+        return False
+    return any(one.kind == "finish" for one in kind_counts(written))
 
 
 def kind_counts(written: StepReader) -> list[KindCount]:

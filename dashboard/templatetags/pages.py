@@ -12,8 +12,9 @@ from django.templatetags.static import static
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from dashboard import measures
+from dashboard import changes, measures
 from dashboard.queries.kinds import Kind, determinant_kind, step_kind
+from replay.debugger.searching.tokens import MOST_TEXT, quoted
 
 register = template.Library()
 _STATE_WORDS = {
@@ -24,6 +25,7 @@ _STATE_WORDS = {
     "Running": "running",
 }
 
+register.filter("change_words", changes.in_words)
 register.filter("count", measures.count)
 register.filter("bytes", measures.byte_size)
 register.filter("duration", measures.duration)
@@ -57,6 +59,14 @@ def source_line(line: str) -> SafeString:
     if not text:
         return format_html("{}", place)
     return format_html("{} <code>{}</code>", place, text.removesuffix("`"))
+
+
+@register.filter
+def all_changes(one: Any) -> str:
+    """The search for the steps that change a key of the state; empty where no field can hold it."""
+    key: str = one["key"] if isinstance(one, dict) else one.key
+    search = f"change(key = {quoted(key)})"
+    return search if key.isprintable() and len(search) <= MOST_TEXT else ""
 
 
 @register.filter

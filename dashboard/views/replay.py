@@ -15,13 +15,14 @@ from dashboard.problems import Problem
 from dashboard.progress import state_of
 from dashboard.queries.failures import Failure, job_failures
 from dashboard.queries.graph import job_graph
+from dashboard.queries.key_count import key_count
 from dashboard.queries.kinds import STEPS, for_script
 from dashboard.queries.lake import lake
 from dashboard.queries.of_task import TaskLane, around, lanes, of_task, open_orders
 from dashboard.queries.recoveries import recoveries
 from dashboard.queries.recovery_log import recovery_log
 from dashboard.queries.replay_channels import inputs, inputs_around, ledger, told
-from dashboard.queries.replay_overview import kind_counts, state_spans, strip
+from dashboard.queries.replay_overview import is_whole, kind_counts, state_spans, strip
 from dashboard.queries.state_at import state_at
 from dashboard.queries.steps import reading
 from dashboard.queries.task_strip import shown_lanes, task_strip
@@ -29,6 +30,7 @@ from dashboard.queries.why_line import why_line
 from dashboard.views.access import owns, visible_replay
 from dashboard.views.parameters import whole
 from dashboard.views.replay_forks import forks_context
+from dashboard.views.replay_hits import hits_context
 from dashboard.views.replay_notes import notes_context
 from dashboard.views.replay_rows import channels_of, taken_rows
 from dashboard.views.replay_stops import led, stops_context
@@ -47,12 +49,14 @@ def replay_page(request: HttpRequest, replay_id: str) -> HttpResponse:
     if "go" in request.GET:
         return led(request, replay)
     context = _frame(request, replay)
+    part = PARTS.get(request.GET.get("part", ""))
     try:
         with reading(replay) as written:
             context |= _step_context(request, replay, written)
+            if not part and "step" in context:
+                context |= hits_context(request, replay, written, context["step"])
     except Problem as problem:
         context["unread"] = problem.message
-    part = PARTS.get(request.GET.get("part", ""))
     return render(request, f"dashboard/partials/{part}" if part else "dashboard/replay.html", context)
 
 
@@ -118,7 +122,7 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
         "of_several": bool(several),
         "open_order": open_orders(written, step, step + 1).get(step),
         "kinds": (kinds := kind_counts(written)),
-        "whole": replay.readable and any(one.kind == "finish" for one in kinds),
+        "whole": is_whole(replay, written),
         "diverged_at": next((one.first_step for one in kinds if one.kind == "diverge"), None),
         **_panels(request, replay, written, row),
         **stops_context(request, replay, step),
@@ -166,4 +170,6 @@ def _keys(request: HttpRequest, written: StepReader, step: int) -> dict[str, Any
         held = state_at(written, step, prefix, after)
     except Problem:
         held, after = state_at(written, step, prefix), ""
-    return {"held_state": held, "keys_after": after, "prefix": prefix}
+    # Where it is not recorded when keys came, fewer are counted than stand there: then it is not told.
+    keys, shown = key_count(written, step), len(held.entries) + sum(one.after is not None for one in held.changes)
+    return {"held_state": held, "keys_after": after, "prefix": prefix, "key_count": keys if keys >= shown else None}

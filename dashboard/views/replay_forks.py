@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 
 from dashboard import forks
 from dashboard.api.failures import problem_of
+from dashboard.changes import TITLES
 from dashboard.jobs import Refused
 from dashboard.models import Replay
 from dashboard.problems import Problem
@@ -23,20 +24,20 @@ from dashboard.views.way_back import back_to_step
 from ingest.lake.step_reader import StepReader
 
 SHOWN = 8
-WORDS = {
-    "order": ("Another order", "The next delivery from another input comes first."),
-    "value": ("Another value", "It says something else."),
-    "lost": ("Lost", "Nobody holds it, nor what the log says after it."),
-    "holder": ("A holder lost", "It had failed too, before it could answer."),
-    "depth": ("Another sharing depth", "Determinants had travelled this far."),
-    "failure": ("A second failure", "It fails at this moment too."),
-    "operator": ("Another operator", "From the next record on it takes over the state."),
+MEANINGS = {
+    "order": "The next delivery from another input comes first.",
+    "value": "It says something else.",
+    "lost": "Nobody holds it, nor what the log says after it.",
+    "holder": "It had failed too, before it could answer.",
+    "depth": "Determinants had travelled this far.",
+    "failure": "It fails at this moment too.",
+    "operator": "From the next record on it takes over the state.",
 }
 
 
 def forks_context(replay: Replay, written: StepReader, step: int) -> dict[str, Any]:
     return {
-        "offers": [(one, *WORDS[one.change]) for one in forks.offered(replay, written, step)],
+        "offers": [(one, TITLES[one.change], MEANINGS[one.change]) for one in forks.offered(replay, written, step)],
         "forks": fork_rows(replay, 0, SHOWN),
         "forks_in_all": replay.forks.count(),
         "fork": _told(replay),
@@ -60,7 +61,9 @@ def _told(replay: Replay) -> dict[str, Any] | None:
 
 def fork_rows(replay: Replay, first: int, count: int) -> list[Replay]:
     """Newest first, as many as are looked at."""
-    return list(replay.forks.defer("detail").order_by("-created_at", "id")[first : first + count])
+    return list(
+        replay.forks.defer("detail").select_related("owner").order_by("-created_at", "id")[first : first + count]
+    )
 
 
 def _ancestors(replay: Replay) -> list[tuple[dict[str, Any], str | None]]:

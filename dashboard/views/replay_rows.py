@@ -21,6 +21,7 @@ from dashboard.queries.steps import reading
 from dashboard.views.access import visible_replay
 from dashboard.views.parameters import whole
 from dashboard.views.replay_forks import fork_rows
+from dashboard.views.replay_hits import hit_rows
 from dashboard.views.telling import tells_problems
 from ingest.lake.step_reader import StepReader
 from replay.model import Task
@@ -35,13 +36,16 @@ def replay_rows(request: HttpRequest, replay_id: str, name: str) -> HttpResponse
     """`from` is the first one's place in the list, `step` the step that is shown."""
     replay = visible_replay(request, replay_id)
     rows = LISTS.get(name)
-    if rows is None:
+    if rows is None and name != "hits":
         raise Http404
     first, count = whole(request, "from", 0) or 0, min(whole(request, "count", MOST_ROWS) or 1, MOST_ROWS)
     with reading(replay) as written:
         step = min(whole(request, "step", 0) or 0, max(0, written.steps - 1))
         task = request.GET.get("task", "") if name == "steps" else ""
-        context = _steps_of(task, written, first, count) if task else rows(replay, written, step, first, count)
+        if rows is None:
+            context = hit_rows(request, replay, written, first, count)
+        else:
+            context = _steps_of(task, written, first, count) if task else rows(replay, written, step, first, count)
     context |= {"step": step, "window_first": first, "window_template": f"dashboard/partials/rows_{name}.html"}
     return render(request, "dashboard/partials/replay_rows.html", context)
 
@@ -61,7 +65,7 @@ def _log(replay: Replay, written: StepReader, step: int, first: int, count: int)
 
 def _inputs(replay: Replay, written: StepReader, step: int, first: int, count: int) -> dict[str, Any]:
     all_of_them = inputs(_own(replay, written, step), step, channels_of(_task(replay, written, step)))
-    row, is_all = written.step(step), is_whole(replay.readable, written)
+    row, is_all = written.step(step), is_whole(replay, written)
     return {"inputs": inputs_window(all_of_them, first, count), "row": row, "whole": is_all}
 
 

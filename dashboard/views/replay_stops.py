@@ -27,9 +27,22 @@ from dashboard.views.parameters import one_of, whole
 from dashboard.views.telling import tells_problems
 from dashboard.views.way_back import back_to_step
 from replay.debugger.searching.conditions import WrongSearch
+from replay.debugger.searching.fields import FIELDS
 
 # What stands in the address beside the step, and stays there.
 KEPT = ("find", "unit", "prefix", "why", "view", "panel", "task")
+EXAMPLES = (
+    ("kind = hold-back and bytes > 1 KiB", "buffers held back that are larger than that"),
+    ("enters Running", "where a task comes into a state"),
+    ("determinant = timestamp", "each reading of the clock"),
+    ('change(key starts with "by_key" and after > 10)', "a key of the state becomes more than that"),
+    (
+        "kind = write-record not preceded by determinant = timestamp in the same record",
+        "one without the other before it",
+    ),
+    ("kind = take-buffer from hit 5 every 10", "the 5th, the 15th, …"),
+    ("differs or divergence", "other bytes than before; where replay and recording part"),
+)
 OF_A_UNIT = ("over", "back over", "out of")
 OF_A_SEARCH = ("next", "previous")
 
@@ -44,6 +57,8 @@ def stops_context(request: HttpRequest, replay: Replay, step: int | None = None)
         "units": UNITS,
         "unit": one_of(request, "unit", list(UNITS), UNITS[0]),
         "step": whole(request, "step", 0) if step is None else step,
+        "search_examples": EXAMPLES,
+        "search_fields": FIELDS.values(),
     }
 
 

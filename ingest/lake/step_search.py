@@ -159,10 +159,33 @@ class StepSearch:
 
     def binned(self, bins: int) -> Iterator[list[HitBin]]:
         """The hits of the first search by place, window by window; a bin may come in more than one of them."""
+        for found in self._counting():
+            yield _binned(found, bins, self._steps)
+
+    def numbered(self, step: int) -> tuple[int, int]:
+        """How many hits the first search has, and how many of them lie before a step."""
+        in_all = before = 0
+        for found in self._counting():
+            in_all += len(found)
+            before += int(np.searchsorted(found, step))
+        return in_all, before
+
+    def listed(self, first: int, count: int) -> list[int]:
+        """The hits of the first search from one's place among them on."""
+        skipped, hits = first, list[int]()
+        for found in self._counting():
+            hits += found[skipped : skipped + count - len(hits)].tolist()
+            skipped = max(0, skipped - len(found))
+            if len(hits) >= count:
+                break
+        return hits
+
+    def _counting(self) -> Iterator[Numbers]:
+        """Those of the first search that count, window by window."""
         so_far = 0
         for first, last in windows(0, self._steps):
             found = self._in(self._plans[0], first, last)
-            yield _binned(_that_count(found, self._searches[0].hits, so_far), bins, self._steps)
+            yield _that_count(found, self._searches[0].hits, so_far)
             so_far += len(found)
 
     # --- asking ---

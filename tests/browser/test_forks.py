@@ -60,4 +60,6 @@ def test_two_attempts_side_by_side(visit: Visit, killed_job: str, scheme: str, n
     page.locator('input[name="task"]').fill("map-1.0")
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("#report")).to_contain_text("did the same", timeout=60_000)
+    tops = page.locator(".two > .panel").evaluate_all("panels => panels.map((one) => one.getBoundingClientRect().top)")
+    assert narrow or tops[0] == tops[1]
     assert faults_of(page) == []

@@ -207,6 +207,14 @@ def test_a_page_outlives_the_server_and_goes_on_when_it_is_back(visit: Visit, re
     expect(page.locator("#replay")).to_have_attribute("data-step", "800")
     notice = page.locator("#notices .notice", has_text="The server does not answer.")
     expect(notice).to_have_count(1)
+    page.keyboard.press("End")
+    last = int(page.locator("#replay").get_attribute("data-last") or -1)
+    expect(page.locator("#sentence-text")).to_have_text(f"Step {last:,} has not come yet.")
+    expect(page.locator("#replay")).to_have_attribute("data-behind", "")
+    expect(page.locator(".diagram .current")).to_have_count(0)
+    page.locator("#find").fill("kind = snapshot")
+    expect(page.locator("#find-said")).to_contain_text("The server does not answer.")
+    page.locator("#strip").focus()
     page.keyboard.press("m")
     page.keyboard.type("kept for later")
     page.keyboard.press("Control+Enter")
@@ -215,6 +223,47 @@ def test_a_page_outlives_the_server_and_goes_on_when_it_is_back(visit: Visit, re
     page.keyboard.press("Escape")
     expect(notice).to_have_count(1)
     page.unroute(away)
-    page.keyboard.press("n")
-    _at(page, 801)
+    page.keyboard.press("N")
+    _at(page, last - 1)
     expect(notice).to_have_count(0)
+    expect(page.locator("#replay")).not_to_have_attribute("data-behind", "")
+    expect(page.locator("#find-said")).to_have_text("1 hit")
+
+
+def test_the_same_kind_is_walked_over_as_fast_as_its_key_comes(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=700")
+    kind = page.locator("#where span").first.inner_text()
+    answer = page.request.get(f"{page.url.split('/replays')[0]}/api/v1/replays/{replay}/steps?from=700&to=1500").json()
+    same = [row["step"] for row in answer["steps"] if row["kind"] == kind]
+    _at(page, 700)
+    page.wait_for_load_state("networkidle")
+    for _ in range(20):
+        page.keyboard.press(".")
+    _at(page, same[20])
+    for _ in range(20):
+        page.keyboard.press(",")
+    _at(page, 700)
+    assert page.title().startswith("Step 700, ")
+
+
+def test_a_page_that_saw_the_end_can_do_what_one_opened_then_can_and_says_once_that_it_is_gone(
+    visit: Visit, killed_job: str
+) -> None:
+    visitor = visit()
+    visitor.expects("404|WebSocket")
+    page = visitor.open(f"/jobs/{killed_job}/")
+    page.get_by_role("button", name="Start the replay").click()
+    expect(page.locator("#verdict")).to_contain_text("identical", timeout=120_000)
+    expect(page.locator("#here")).to_have_text("map-1.0 after failure 0")
+    other = visitor.second_window()
+    other.goto(page.url)
+    expect(other.locator("#strip canvas")).to_be_visible()
+    page.get_by_role("link", name="Delete", exact=True).click()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator("#notices")).to_contain_text("The replay has been deleted.")
+    gone = other.locator("#notices .notice")
+    expect(gone).to_have_text(re.compile("^This replay was deleted"))
+    for key in ("End", "w", "c", "n"):
+        other.keyboard.press(key)
+        other.wait_for_load_state("networkidle")
+    expect(gone).to_have_count(1)

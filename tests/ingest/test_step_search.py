@@ -61,6 +61,10 @@ def test_every_search_finds_what_brute_force_finds(
             kept[2] = one.last
         placed = {bin_: [hit for hit in hits if hit * bins // reader.steps == bin_] for bin_ in range(bins)}
         assert by_bin == {bin_: [len(some), some[0], some[-1]] for bin_, some in placed.items() if some}, text
+        for place in (0, *places, len(hits)):
+            first = max(0, place)
+            assert found.numbered(first) == (len(hits), sum(hit < first for hit in hits)), text
+            assert found.listed(first, 4) == hits[first : first + 4], text
         for place in (-1, 0, *places, *hits[:2], *hits[-2:], len(steps.rows)):
             assert found.after(place) == next((hit for hit in hits if hit > place), None), text
             assert found.before(max(0, place)) == next((h for h in reversed(hits) if h < max(0, place)), None), text

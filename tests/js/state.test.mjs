@@ -7,7 +7,7 @@ import { addressWith, clampStep, numberIn } from "../../static/js/state/cursor.j
 import { Hits, likeStep, together } from "../../static/js/state/hits.js";
 import { once, rangeOf } from "../../static/js/state/ranges.js";
 import { bindingFor } from "../../static/js/state/keys.js";
-import { StepCache, nextOfTask } from "../../static/js/state/steps.js";
+import { StepCache, nextLike } from "../../static/js/state/steps.js";
 import { after, waiting } from "../../static/js/state/uploads.js";
 
 const page = "http://127.0.0.1:8000/replays/r_1/?step=41&prefix=by";
@@ -152,7 +152,7 @@ test("a key that only a part of the page holds is left alone elsewhere", () => {
 test("along a task one walks over what is at hand, and asks where it ends", () => {
   const rows = ["a", "b", "b", "a", "c", "a", undefined, "b"].map((task) => task && { task });
   const at = (step) => rows[step];
-  const next = (task, from, towards) => nextOfTask(at, { task, from, towards, last: rows.length - 1 });
+  const next = (task, from, towards) => nextLike(at, { like: { task }, from, towards, last: rows.length - 1 });
   assert.deepEqual([next("a", 0, 1), next("a", 3, 1), next("a", 3, -1), next("b", 1, 1)], [3, 5, 0, 2]);
   assert.deepEqual([next("b", 2, 1), next("c", 3, -1), next("b", 7, -1), next("a", 0, -1)], [undefined, undefined, undefined, undefined]);
 });

@@ -62,6 +62,12 @@ def tokens_of(text: str) -> list[Token]:
     return [*found, Token("end", "", len(text) + 1)]
 
 
+def quoted(text: str) -> str:
+    """As a text stands in a search."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
 def encodable(text: str) -> bool:
     """Whether it is text that can be written down: JSON can hold halves of characters."""
     try:

@@ -9,6 +9,7 @@ class ServerError extends Error {
 }
 
 export const AWAY = "The server does not answer. What is shown here stays, and goes on when it answers again.";
+const NOT_THERE = "It is not there any more, or no longer shared with you.";
 let away = false;
 
 /** As `fetch`; where no server answers, in a sentence. `server-back` is told to the document when one does again. */
@@ -64,6 +65,6 @@ async function errorOf(response) {
 
 export function errorFrom(body, status) {
   const given = body?.error;
-  const text = given?.message ?? `The server answered ${status || "nothing"}. Try again; if it stays, look at the server's log.`;
+  const text = given?.message ?? (status === 404 ? NOT_THERE : undefined) ?? `The server answered ${status || "nothing"}. Try again; if it stays, look at the server's log.`;
   return new ServerError(text, status, given?.code);
 }

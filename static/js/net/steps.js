@@ -25,7 +25,7 @@ export function stepSource(replay, cache) {
     /** `keys` says which of the state's keys are asked for: those that begin with `prefix`, behind a cursor. */
     panels: (step, keys, options) => getPart(`/replays/${replay}/?${new URLSearchParams({ step, part: "panels", ...given(keys) })}`, options),
     /** Rows of a long list, from one's place in it: a table body. */
-    rows: (name, { step, from, count, task }) => getPart(`/replays/${replay}/rows/${name}/?${new URLSearchParams({ step, from, count, ...given({ task }) })}`).then(([table]) => table.tBodies[0]),
+    rows: (name, { step, from, count, task, find }) => getPart(`/replays/${replay}/rows/${name}/?${new URLSearchParams({ step, from, count, ...given({ task, find }) })}`).then(([table]) => table.tBodies[0]),
     outcome: (step) => getPart(`/replays/${replay}/?step=${step}&part=outcome`),
     /** The strip, or the part of it from one step to another, exclusive; of one task where that is named. */
     strip: (from, to, task) => getJson(`/replays/${replay}/strip/?${new URLSearchParams(given({ from: from && String(from), to, task }))}`),

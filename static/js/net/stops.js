@@ -6,6 +6,8 @@ export function stopSource(replay) {
   return {
     /** Where words lead from a step: {step, why, breakpoints}. */
     go: (step, to) => getJson(`${api}/go?${new URLSearchParams({ step, to, lenient: true })}`),
+    /** The hits of a search as a list, around a step. */
+    list: (find, step) => getPart(`/replays/${replay}/hits/?${new URLSearchParams({ find, step })}`),
     panel: (step) => getPart(`/replays/${replay}/breakpoints/?step=${step}`),
     keep: (search) => sendJson("POST", `${api}/breakpoints`, { search }),
     change: (id, fields) => sendJson("PATCH", `${api}/breakpoints/${id}`, fields),

@@ -21,10 +21,13 @@ export function toast(text) {
   setTimeout(() => shown.remove(), 4000);
 }
 
-/** A notice that stays until the page changes: what went wrong, in one sentence, once. */
-export function notice(text, tone = "bad") {
+let saidLast = false;
+
+/** A notice that stays until the page changes: what went wrong, in one sentence, once. Behind the last one comes none. */
+export function notice(text, tone = "bad", { last = false } = {}) {
   const said = [...document.querySelectorAll("#notices .notice")].some((one) => one.textContent === text);
-  if (said) return;
+  if (said || saidLast) return;
+  saidLast = last;
   const shown = document.createElement("div");
   shown.className = `notice ${tone}`;
   const inner = document.createElement("div");
@@ -36,7 +39,11 @@ export function notice(text, tone = "bad") {
 
 function showKeys() {
   const list = document.getElementById("keys-list");
-  list.replaceChildren(...bindings.flatMap(({ keys, what }) => [keysCell(keys), whatCell(what)]));
+  list.replaceChildren(...bindings.map(({ keys, what }) => {
+    const pair = document.createElement("div");
+    pair.append(keysCell(keys), whatCell(what));
+    return pair;
+  }));
   document.getElementById("keys").showModal();
 }
 

@@ -2,20 +2,23 @@
 import { live } from "../net/live.js";
 import { stepSource } from "../net/steps.js";
 import { addressWith, clampStep, numberIn } from "../state/cursor.js";
+import { plural } from "../state/format.js";
 import { StepCache } from "../state/steps.js";
 import { dataOf } from "./elements.js";
 import { bindKeys, copyLink, notice, toast } from "./frame.js";
 import { notes } from "./notes.js";
 import { followProgress } from "./progress.js";
-import { putPanels, showRow, showSteering } from "./step_view.js";
+import { putPanels, showAwaited, showRow, showSteering } from "./step_view.js";
 import { stops } from "./stops.js";
 import { stripView } from "./strip_view.js";
 import { tasks } from "./tasks.js";
+import { walking } from "./walking.js";
 import { windows } from "./windows.js";
 
 const PANELS_AFTER_MS = 40;
 const ADDRESS_AFTER_MS = 150;
 const PANELS_KEPT = 64;
+const BEHIND_AFTER_MS = 400;
 
 const page = document.getElementById("replay");
 const place = document.getElementById("four");
@@ -24,11 +27,13 @@ const source = stepSource(page.dataset.replay, cache);
 const kinds = new Map((dataOf("step-kinds") ?? []).map((kind) => [kind.name, kind]));
 const panels = new Map();
 let step = Number(page.dataset.step);
+let shownPanels = step; // the step that the panels are of
 let last = Number(page.dataset.last);
 let pending = page.dataset.pending === "yes";
 let direction = 1;
 let panelTimer;
 let addressTimer;
+let behindTimer;
 let asking;
 let shownKeys = keysIn(location.href);
 let stopping;
@@ -36,6 +41,7 @@ let picture;
 let noting;
 let lists;
 let several;
+let along;
 let lastPanel = new URL(location.href).searchParams.get("panel") ?? undefined; // where somebody last was: a copied link leads there
 
 /** Shows a step. Walking replaces the address, jumping adds to the history, so that back leads to where one jumped from. */
@@ -55,21 +61,34 @@ function go(to, { jump = false, remember = true } = {}) {
 function show() {
   page.dataset.step = step;
   showSteering(step, last);
-  showRow(cache.at(step), kinds);
+  showHere();
   noting.show(step);
+  stopping?.shown(step);
   picture.step(step);
   const slider = document.getElementById("strip");
   slider.setAttribute("aria-valuenow", step);
   slider.setAttribute("aria-valuetext", `step ${step} of ${last}`);
-  for (const range of cache.wanted(step, direction, last)) source.fetchRange(range).then(() => showRow(cache.at(step), kinds), () => undefined);
+  for (const range of cache.wanted(step, direction, last)) source.fetchRange(range).then(showHere, () => undefined);
   const kept = panels.get(step);
   clearTimeout(panelTimer);
   if (kept) putInPlace(kept);
   else panelTimer = setTimeout(fetchPanels, PANELS_AFTER_MS);
 }
 
+/** What is known of this step. What stands there of another one is no longer passed off as this one's after a while. */
+function showHere() {
+  showRow(cache.at(step), kinds);
+  behindTimer ??= setTimeout(() => {
+    behindTimer = undefined;
+    if (!cache.at(step)) showAwaited(step);
+    page.toggleAttribute("data-behind", shownPanels !== step);
+  }, BEHIND_AFTER_MS);
+}
+
 function putInPlace(nodes) {
   putPanels(nodes.map((node) => node.cloneNode(true)));
+  shownPanels = step;
+  page.removeAttribute("data-behind");
   lists.begin();
   noting.show(step);
   panelTimer = setTimeout(() => prefetch(step + direction), PANELS_AFTER_MS);
@@ -164,11 +183,8 @@ function copyHere() {
 }
 
 async function nextOfKind(towards) {
-  const kind = cache.at(step)?.kind;
-  if (!kind) return;
-  const found = await source.find(towards, step, { kind });
-  if (found.step) go(found.step.step, { jump: true });
-  else toast(`There is no ${kind} ${towards > 0 ? "after" : "before"} this step.`);
+  const { kind } = (await rowHere()) ?? {};
+  if (kind) await along(towards, { kind }, `There is no ${kind} ${towards > 0 ? "after" : "before"} this step.`);
 }
 
 /** The row of this step, waited for if it has not come yet. */
@@ -177,7 +193,7 @@ async function rowHere() {
   return cache.at(step);
 }
 
-function along(name, missing) {
+function follow(name, missing) {
   const to = document.getElementById("why")?.dataset[name];
   if (to) go(Number(to), { jump: true });
   else toast(missing);
@@ -205,15 +221,17 @@ function setLast(value) {
   last = Math.max(last, value);
   page.dataset.last = last;
   document.getElementById("strip").setAttribute("aria-valuemax", last);
+  const written = document.getElementById("written-so-far");
+  if (written) written.textContent = plural(last + 1, "step", "steps");
 }
 
 function begin() {
+  along = walking({ step: () => step, last: () => last, at: (one) => cache.at(one), go, find: source.find });
   several = tasks({
     step: () => step,
-    last: () => last,
-    at: (one) => cache.at(one),
     row: rowHere,
     go,
+    along,
     find: source.find,
     changed: ofOthers,
   });
@@ -227,7 +245,8 @@ function begin() {
     alone: several.alone,
   });
   several.begin();
-  lists = windows({ step: () => step, rows: (name, asked) => source.rows(name, { ...asked, task: several.only() }) });
+  const beside = (name) => (name === "hits" ? { find: stopping.searchedFor() } : { task: several.only() });
+  lists = windows({ step: () => step, rows: (name, asked) => source.rows(name, { ...asked, ...beside(name) }) });
   noting = notes({ replay: page.dataset.replay, step: () => step, marks: picture.notes });
   document.addEventListener("click", (event) => {
     if (event.target.closest?.("#copy-link")) return copyHere();
@@ -271,6 +290,7 @@ function begin() {
     row: rowHere,
     go: (to) => go(to, { jump: true }),
     marks: picture.hits,
+    begun: lists.begin,
   });
   watch();
   if (lastPanel) document.getElementById(lastPanel)?.scrollIntoView({ block: "nearest" });
@@ -288,7 +308,7 @@ function watch() {
       if (news !== "breakpoints") noting.refresh();
       if (news !== "notes") stopping.refresh();
     },
-    onGone: () => notice("This replay was deleted, or is no longer shared with you. What is shown here stays until you leave the page.", "warn"),
+    onGone: () => notice("This replay was deleted, or is no longer shared with you. What is shown here stays until you leave the page.", "warn", { last: true }),
   });
 }
 
@@ -301,8 +321,8 @@ bindKeys([
   { keys: ["PageUp"], what: "100 steps back", run: () => go(step - 100) },
   { keys: ["."], what: "next step of this kind", run: () => nextOfKind(1) },
   { keys: [","], what: "step of this kind before", run: () => nextOfKind(-1) },
-  { keys: ["["], what: "the cause of this step", run: () => along("cause", "No step caused this one.") },
-  { keys: ["]"], what: "what this step caused", run: () => along("effect", "No step names this one as its cause.") },
+  { keys: ["["], what: "the cause of this step", run: () => follow("cause", "No step caused this one.") },
+  { keys: ["]"], what: "what this step caused", run: () => follow("effect", "No step names this one as its cause.") },
   { keys: ["c"], what: "continue to the next breakpoint", run: () => stopping.lead("continue") },
   { keys: ["C"], what: "reverse-continue to the breakpoint before", run: () => stopping.lead("reverse-continue") },
   { keys: ["o"], what: "over the enclosing record, buffer, epoch or state, as chosen", run: () => stopping.over("over") },
@@ -332,9 +352,19 @@ bindKeys([
   { keys: ["Escape"], what: "close what is open over the page", run: null },
 ].map((binding) => (place || !binding.run ? binding : { ...binding, run: () => undefined })));
 
+/** That it is no longer queued, where nothing else says so yet. */
+function showUnderWay(status) {
+  const badge = document.querySelector("#verdict [data-status]");
+  if (!badge || badge.dataset.status === status) return;
+  Object.assign(badge, { textContent: status }).dataset.status = status;
+  const awaited = document.getElementById("awaited");
+  if (awaited) awaited.textContent = awaited.dataset[status] ?? "";
+}
+
 let grownAt = 0;
 followProgress(document, () => ended().catch((fault) => notice(fault.message)));
 page.addEventListener("progressed", (event) => {
+  showUnderWay(event.detail.status);
   if (event.detail.status !== "running" || performance.now() - grownAt < 1500) return;
   grownAt = performance.now();
   grown().catch(() => undefined);

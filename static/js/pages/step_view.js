@@ -23,6 +23,21 @@ export function showRow(row, kinds) {
   for (const item of shown.querySelectorAll(".diagram li")) showState(item, row);
 }
 
+/** The step that was asked for has not come yet, or no server answers: no other one is passed off as it. */
+export function showAwaited(step) {
+  const shown = document.getElementById("now");
+  if (!shown) return;
+  delete shown.dataset.shown;
+  document.getElementById("sentence-text").textContent = `Step ${count(step)} has not come yet.`;
+  document.getElementById("sentence-kind").replaceChildren();
+  for (const item of shown.querySelectorAll(".diagram .current")) {
+    item.className = "";
+    item.removeAttribute("aria-current");
+  }
+  const whose = document.querySelector("#where strong");
+  document.getElementById("where").replaceChildren(...(whose ? [Object.assign(whose, { textContent: "" })] : []));
+}
+
 function showState(item, row) {
   const current = item.dataset.state === row.state;
   const first = item.dataset.first === "" ? undefined : Number(item.dataset.first);
@@ -53,6 +68,7 @@ export function showSteering(step, last) {
     moving.href = address.pathname + address.search;
   }
   for (const follows of document.querySelectorAll("input[data-follows]")) follows.value = step;
+  document.title = document.title.replace(/^Step (\d|,\d)+/, `Step ${count(step)}`);
   const field = document.getElementById("step-field");
   if (field && document.activeElement !== field) field.value = count(step);
   document.getElementById("last").textContent = count(last);

@@ -6,13 +6,15 @@ import { Hits, likeStep, together } from "../state/hits.js";
 import { once } from "../state/ranges.js";
 import { selectorOf } from "./elements.js";
 import { notice, toast } from "./frame.js";
+import { hitList } from "./hit_list.js";
 
 const SEARCH_AFTER_MS = 250;
 const MOST_WAITING = 4;
 
-/** `page` is what it moves: {replay, step(), row(), go(step), marks(hits)}; returns what keys are bound to. */
+/** `page` is what it moves: {replay, step(), row(), go(step), marks(hits), begun()}; returns what keys are bound to. */
 export function stops(page) {
   const source = stopSource(page.replay);
+  const list = hitList({ step: page.step, list: source.list, begun: page.begun });
   const found = new Map(); // search -> Hits, of what is enabled or searched for
   let searchTimer;
   let asking;
@@ -64,24 +66,29 @@ export function stops(page) {
     searchTimer = setTimeout(searchNow, SEARCH_AFTER_MS);
   }
 
-  async function searchNow() {
+  async function searchNow({ anew = false } = {}) {
     const text = field().value.trim();
     history.replaceState(null, "", addressWith(location.href, { find: text }));
     asking?.abort();
-    if (!text) return say("");
+    if (!text) {
+      list.clear();
+      return say("");
+    }
     asking = new AbortController();
     const hits = new Hits();
     try {
       await source.hits(text, { signal: asking.signal, onLine: (line) => show(hits, line) });
+      await list.show(text, { anew });
     } catch (fault) {
       if (fault.name === "AbortError") return;
+      list.clear();
       say(fault.message, true);
     }
   }
 
   function show(hits, line) {
     hits.take(line);
-    say(`${plural(hits.count, "hit", "hits")}${hits.done ? "" : " so far"}`);
+    say([`${plural(hits.count, "hit", "hits")}${hits.done ? "" : " so far"}`, hits.why].filter(Boolean).join(": "));
     searchedFor = hits;
     mark();
   }
@@ -100,6 +107,13 @@ export function stops(page) {
     const text = field().value.trim();
     if (!text) return field().focus();
     lead(`${way} ${text}`);
+  }
+
+  /** As if somebody had typed it. */
+  function searchFor(text) {
+    field().value = text;
+    searchNow();
+    field().scrollIntoView({ block: "nearest" });
   }
 
   // --- breakpoints ---
@@ -202,6 +216,11 @@ export function stops(page) {
   });
   document.addEventListener("click", (event) => {
     if (event.target.closest?.("#keep")) return keepSearched();
+    const example = event.target.closest?.("a[data-find]");
+    if (example && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      return searchFor(example.dataset.find);
+    }
     const link = event.target.closest?.("a[data-go]");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
@@ -219,6 +238,11 @@ export function stops(page) {
     if (row) keep(likeStep(row));
   }
 
+  // What was asked for while no server answered.
+  document.addEventListener("server-back", () => {
+    if (field().value && field().getAttribute("aria-invalid") === "true") searchNow();
+  });
+
   countHits().catch(failed);
   if (field().value) searchNow();
 
@@ -229,6 +253,8 @@ export function stops(page) {
     movedOtherwise: () => !leading && (moved += 1),
     search: () => field().select(),
     refresh: () => refresh().catch(failed),
-    hitsAnew: () => countHits({ anew: true }),
+    hitsAnew: () => Promise.all([countHits({ anew: true }), field().value && searchNow({ anew: true })]),
+    shown: list.mark,
+    searchedFor: list.search,
   };
 }

@@ -1,14 +1,12 @@
 // A replay of several tasks: one of them alone, in the strip, the list and while stepping; and from one task to another.
 import { addressWith } from "../state/cursor.js";
-import { nextOfTask } from "../state/steps.js";
 import { notice, toast } from "./frame.js";
 
-/** `page` is what it moves: {step(), last(), at(step), row(), go(step, how), find(towards, step, where), changed()}. */
+/** `page` is what it moves: {step(), row(), go(step, how), along(towards, like, missing), find(towards, step, where), changed()}. */
 export function tasks(page) {
   const chosen = () => document.getElementById("only");
   const names = () => [...(chosen()?.options ?? [])].map((one) => one.value).filter(Boolean);
   let only = inAddress();
-  let asking = false;
 
   function inAddress() {
     const wanted = new URL(location.href).searchParams.get("task") ?? "";
@@ -29,33 +27,18 @@ export function tasks(page) {
     return alone(only ? "" : ((await page.row())?.task ?? ""));
   }
 
-  /** Steps that are at hand are walked over at once; beyond them the server is asked, once at a time. */
-  async function along(towards, task, how) {
-    const near = nextOfTask(page.at, { task, from: page.step(), towards, last: page.last() });
-    if (near !== undefined) return page.go(near, how);
-    if (asking) return undefined;
-    asking = true;
-    try {
-      const found = await page.find(towards, page.step(), { task });
-      if (found.step) return page.go(found.step.step, how);
-      return toast(`${task} has no step ${towards > 0 ? "behind" : "before"} this one.`);
-    } catch (fault) {
-      return notice(fault.message);
-    } finally {
-      asking = false;
-    }
-  }
+  const along = (towards, task) => page.along(towards, { task }, `${task} has no step ${towards > 0 ? "behind" : "before"} this one.`);
 
   /** One step on or back: of the task that is looked at alone, or of all. */
   function walk(towards) {
-    if (only) return along(towards, only, {});
+    if (only) return along(towards, only);
     return page.go(page.step() + towards, {});
   }
 
   /** Along the task whose step this is. */
   async function ofThis(towards) {
     const { task } = (await page.row()) ?? {};
-    if (task) await along(towards, task, {});
+    if (task) await along(towards, task);
   }
 
   /** To another task, at its nearest step: the next one, or where none follows the last. */

@@ -24,9 +24,11 @@ export function windows(page) {
 /** As many rows are in sight as the server sent, so that a step costs no second answer. */
 function measured(place) {
   const table = place.querySelector("table");
-  const rowPx = table.tBodies[0].rows[0]?.getBoundingClientRect().height || 28;
+  const { rows } = table.tBodies[0];
+  // The first and the last row share their border with nobody: they are half a pixel lower than all others.
+  const rowPx = (rows[1] ?? rows[0])?.getBoundingClientRect().height || 28;
   const headPx = table.tHead?.getBoundingClientRect().height ?? 0;
-  return { total: Number(place.dataset.total), rowPx, headPx, heightPx: table.tBodies[0].rows.length * rowPx + headPx };
+  return { total: Number(place.dataset.total), rowPx, headPx, heightPx: rows.length * rowPx + headPx };
 }
 
 /** Returns what opens it where the server put it: what came are the rows around the step. */

@@ -20,6 +20,7 @@ export class Hits {
     this.count = line.hits;
     this.binCount = line.bin_count;
     this.steps = line.steps;
+    this.why = line.why;
   }
 }
 

@@ -42,12 +42,13 @@ export class StepCache {
   }
 }
 
-/** The next step of a task among those that are at hand; undefined where the way to it leads over steps that are not. */
-export function nextOfTask(at, { task, from, towards, last }) {
+/** The next step with these fields among those that are at hand; undefined where the way to it leads over steps that are not. */
+export function nextLike(at, { like, from, towards, last }) {
+  const fields = Object.entries(like);
   for (let step = from + towards; step >= 0 && step <= last; step += towards) {
     const row = at(step);
     if (!row) return undefined;
-    if (row.task === task) return step;
+    if (fields.every(([name, value]) => row[name] === value)) return step;
   }
   return undefined;
 }

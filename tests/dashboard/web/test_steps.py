@@ -12,7 +12,7 @@ import pytest
 from dashboard.api.failures import problem_of
 from dashboard.api.schemas import Step
 from dashboard.problems import Problem
-from dashboard.queries import effects, find, hits, state, steps, why
+from dashboard.queries import effects, find, hit_rows, hits, key_count, state, steps, why
 from dashboard.queries.lake import lake
 from ingest.lake.step_reader import StepReader
 from ingest.lake.steps import ParquetStepSink
@@ -62,6 +62,53 @@ def test_state_pages_put_together_are_the_state(made: tuple[Written, StepReader]
             more, cursor = state.after(reader, step, prefix, cursor, limit)
             entries += more
         assert [(entry["key"], entry["value"], entry["step"]) for entry in entries] == wanted
+
+
+@pytest.mark.parametrize("block_steps", [1 << 16, 64])
+def test_the_keys_of_the_state_are_counted(
+    made: tuple[Written, StepReader], block_steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_count, "BLOCK_STEPS", block_steps)
+    monkeypatch.setattr(key_count, "_BLOCKS_SQL", key_count._BLOCKS_SQL.replace(str(1 << 16), str(block_steps)))
+    monkeypatch.setattr(key_count, "once_written", lambda written, question, ask: ask())
+    written, reader = made
+    for step in (0, 1, 63, 64, COUNT // 2, COUNT - 1):
+        last = {key: after for number, _task, key, _before, after in written.changes if number <= step}
+        assert key_count.key_count(reader, step) == sum(after is not None for after in last.values())
+
+
+def test_a_list_of_hits_holds_what_became_of_the_keys_that_were_searched_for(made: tuple[Written, StepReader]) -> None:
+    written, reader = made
+    key = written.changes[len(written.changes) // 2][2]
+    wanted = [(number, before, after) for number, _task, one, before, after in written.changes if one == key]
+    search = parsed(f'change(key = "{key}")')
+    shown = hit_rows.hits_around(reader, search, wanted[-1][0], 3)
+    assert (shown.total, shown.first) == (len(wanted), max(0, len(wanted) - 3))
+    told = [(one.row["step"], change.before, change.after) for one in shown.rows for change in one.changes]
+    assert told == wanted[-3:]
+    assert {change.key for one in shown.rows for change in one.changes} == {key}
+    plain = hit_rows.hits_from(reader, parsed("anything"), 5, 4)
+    assert [(one.row["step"], one.changes) for one in plain] == [(step, []) for step in range(5, 9)]
+
+
+@pytest.mark.parametrize(
+    ("search", "why"),
+    [
+        ("kind = deliver-recrod", "No step here has kind deliver-recrod; the nearest is deliver-record."),
+        ("enters Runing", "No step here has state Runing"),
+        ("kind in (nonsense, deliver-record) and step < 0", "No step here has kind nonsense"),
+        ("determinant = ordre", "No step here has determinant ordre; the nearest is order."),
+        ("kind = deliver-record and step > 999999", ""),
+        ("step = 999999", ""),
+        ("divergence or determinant = rng", ""),
+    ],
+)
+def test_no_hit_because_of_a_name_that_no_step_bears_is_told(
+    made: tuple[Written, StepReader], search: str, why: str
+) -> None:
+    *_, last = hits.all_hits(made[1], parsed(search), 10)
+    assert last["hits"] == 0
+    assert last.get("why", "").startswith(why) and ("why" in last) == bool(why)
 
 
 def test_why_goes_back_by_every_cause(made: tuple[Written, StepReader]) -> None:

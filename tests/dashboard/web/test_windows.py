@@ -102,6 +102,27 @@ def test_rows_are_never_more_than_a_few_screens(replay: Replay, name: str) -> No
         assert client.get(f"/replays/{replay.id}/rows/{name}/{query}").status_code == 200
 
 
+def test_the_hits_of_a_search_are_a_list_too(replay: Replay) -> None:
+    client, api = as_seen_by(replay.owner), f"/replays/{replay.id}"
+    page = client.get(f"{api}/?step=900&find=kind+%3D+take-buffer").content.decode()
+    assert 'aria-label="Hits of the search"' in page
+    part = client.get(f"{api}/hits/?step=900&find=kind+%3D+take-buffer").content.decode()
+    assert part.count("<tr") == 8 and 'data-window="hits"' in part
+    rows = client.get(f"{api}/rows/hits/?step=900&from=2&count=3&find=kind+%3D+take-buffer")
+    assert rows.content.count(b"<tr") == 3
+    for nothing in ("", "&find=", "&find=kind+%3D+none"):
+        assert b"<tr" not in client.get(f"{api}/hits/?step=900{nothing}").content, nothing
+    assert "a condition must stand here" in client.get(f"{api}/?find=kind+%3D+x+and").content.decode()
+    assert client.get(f"{api}/rows/hits/?step=900&from=0&count=3&find=kind+%3D").status_code == 422
+
+
+def test_all_changes_of_a_key_are_a_search_away(replay: Replay) -> None:
+    page = as_seen_by(replay.owner).get(f"/replays/{replay.id}/?step=900").content.decode()
+    assert 'data-find="change(key = &quot;left[' in page
+    # Of these keys it is not recorded when they came: how many there are is not told.
+    assert "keys after it" not in page
+
+
 def test_there_are_no_rows_of_lists_that_are_not_there(replay: Replay) -> None:
     for name in ("buffers", "..", "%00", "log%0a"):
         assert as_seen_by(replay.owner).get(f"/replays/{replay.id}/rows/{name}/").status_code == 404
