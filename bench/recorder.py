@@ -43,6 +43,7 @@ def main() -> int:
         numbers = {
             "question_ns": questions(folder),
             **{name: sample_job(folder / name, lines, chosen.records, chosen.rounds) for name, lines in _JOBS.items()},
+            "retries": retries(folder),
             "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
         }
     finally:
@@ -75,6 +76,35 @@ def questions(folder: Path, calls: int = _CALLS, repeats: int = _REPEATS) -> dic
         with task.epoch(1_000_000):
             timer = timeit.Timer(lambda: task.take(next(offsets), topic="in"), timer=time.process_time)
             found["take"] = round(min(timer.repeat(repeats, calls)) / calls * 1e9, 1)
+    return found
+
+
+def retries(folder: Path, answers: int = 20_000, epochs: int = 40) -> dict[str, float]:
+    """What an epoch's end costs that waits for the disk, and what an answer costs that is taken from before."""
+    found = {}
+    for sync in (False, True):
+        ends = []
+        with clonoscope.start(f"ends-{sync}", dir=folder, retry="replay", sync=sync, dump_on=()) as recording:
+            task = recording.task("p")
+            for number in range(epochs):
+                task.begin_epoch(number)
+                with task.at_work():
+                    for _ in task.records(range(answers // 10), number * answers, topic="in"):
+                        clonoscope.time()
+                began = time.perf_counter()
+                task.end_epoch()
+                ends.append(time.perf_counter() - began)
+        found["synced_end_ms" if sync else "end_ms"] = round(statistics.median(ends) * 1e3, 3)
+    for name in ("live_ns", "taken_ns"):
+        with clonoscope.start("taken", dir=folder, retry="replay", dump_on=()) as recording:
+            task = recording.task("p")
+            task.begin_epoch(0)
+            with task.at_work():
+                began = time.process_time()
+                for _ in task.records(range(answers), 0, topic="in"):
+                    clonoscope.time()
+                found[name] = round((time.process_time() - began) / answers * 1e9, 1)
+            task.fail("once more")
     return found
 
 

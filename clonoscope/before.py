@@ -118,7 +118,7 @@ class _Scan:
             case "end" if fields.get("how") == "failed":
                 self.cause = str(fields.get("cause"))
             case "event" if fields.get("type") == RETRY_BEGAN:
-                self.took_of = fields.get("of")
+                self.took_of = fields.get("before")
             case "event" if fields.get("type") == RETRY_ENDED:
                 self.lived = True
 

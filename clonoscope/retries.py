@@ -133,7 +133,7 @@ class RetriedLog(TaskLog):
     def _tell(self, kind: str, **fields: Any) -> None:
         before = self._before
         if before is not None:
-            named = {"task": self.task, "attempt": self.attempt, "epoch": self.epoch, "of": before.attempt}
+            named = {"task": self.task, "attempt": self.attempt, "epoch": self.epoch, "before": before.attempt}
             fields = {"type": kind, "at_us": time.time_ns() // 1000, **named, "answers": self._taken, **fields}
             self._guarded(self.put_json, w.EVENT, fields)
 

@@ -23,6 +23,7 @@ from dashboard.queries.imported import imported, state_after
 from dashboard.queries.lake import lake
 from dashboard.queries.recoveries import recoveries
 from dashboard.queries.rejects import rejects
+from dashboard.queries.retries import count_retries, guarantee, job_retries
 from dashboard.queries.summary import summary
 from dashboard.queries.task import task_attempts, task_epochs
 from dashboard.queries.tasks import TaskSummary, task_summaries
@@ -75,6 +76,9 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         "rejects": rejects(lake(), job=job.id) if job.status == "ready-partial" else [],
         "gaps": job_gaps(lake(), job=job.id),
         "gaps_count": count_gaps(lake(), job=job.id),
+        "retries": job_retries(lake(), job=job.id),
+        "retries_count": count_retries(lake(), job=job.id),
+        "guarantee": guarantee(found.manifest) if found else [],
         "recoveries": recoveries(lake(), job=job.id, failures=failures),
         "replays": list(job.replays.select_related("owner")[:8]),
         "log": joblog.read(job.id),

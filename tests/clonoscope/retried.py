@@ -1,6 +1,7 @@
 """Epochs that are executed once more, and what their logs tell of it."""
 
 import contextlib
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,3 +44,8 @@ def epoch_of(
 def times(count: int) -> list[int]:
     """Asked in one line, whoever asks."""
     return [clonoscope.time_ns() for _ in range(count)]
+
+
+def chance(_key: int = 0) -> float:
+    """A look-up whose answer is never the same."""
+    return random.random()

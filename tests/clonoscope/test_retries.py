@@ -12,16 +12,11 @@ import pytest
 
 import clonoscope
 from tests.clonoscope.recorded import recording, values_of
-from tests.clonoscope.retried import Broken, epoch_of, times, told_in
+from tests.clonoscope.retried import Broken, chance, epoch_of, times, told_in
 
 
 class Refused(Exception):
     """What an outside raises; no replay may make it, where nobody names it."""
-
-
-def chance(_key: int = 0) -> float:
-    """A look-up whose answer is never the same."""
-    return random.random()
 
 
 def everything() -> list[Any]:
@@ -45,7 +40,7 @@ def test_all_answers_come_again_and_are_logged_again(tmp_path: Path) -> None:
     logs = [values_of(tmp_path / "orders", "p.0", attempt) for attempt in range(3)]
     assert len(logs[0]) == 3000 and logs[0] == logs[1] == logs[2]
     (told,) = told_in(tmp_path)
-    assert (told["of"], told["how"], told["answers"], told["records"]) == (0, "used-up", 3000, 1)
+    assert (told["before"], told["how"], told["answers"], told["records"]) == (0, "used-up", 3000, 1)
 
 
 def test_behind_the_end_of_the_attempt_before_it_lives_and_is_quick_again(tmp_path: Path) -> None:
@@ -57,7 +52,7 @@ def test_behind_the_end_of_the_attempt_before_it_lives_and_is_quick_again(tmp_pa
     assert again[:10] == given and again[10:] == sorted(again[10:]) and again[10] > given[-1]
     with epoch_of(tmp_path):
         assert times(4000) == again
-    assert [(one["of"], one["how"]) for one in told_in(tmp_path)] == [(0, "used-up"), (1, "used-up")]
+    assert [(one["before"], one["how"]) for one in told_in(tmp_path)] == [(0, "used-up"), (1, "used-up")]
 
 
 def test_the_attempt_that_got_furthest_is_taken_where_a_later_one_got_less_far(tmp_path: Path) -> None:
@@ -67,7 +62,7 @@ def test_the_attempt_that_got_furthest_is_taken_where_a_later_one_got_less_far(t
             given.append([clonoscope.random() for _ in range(count)])
     assert given[1] == given[0][:3] and given[2][:50] == given[0]
     assert given[3] == given[2][:1] and given[4][:70] == given[2]
-    assert [one["of"] for one in told_in(tmp_path)] == [0, 2]
+    assert [one["before"] for one in told_in(tmp_path)] == [0, 2]
 
 
 def test_epochs_that_were_reached_are_taken_each_and_new_ones_are_not_looked_for(tmp_path: Path) -> None:
@@ -83,7 +78,7 @@ def test_epochs_that_were_reached_are_taken_each_and_new_ones_are_not_looked_for
     first, second, third = run(0, 6), run(3, 4), run(2, 9)
     assert second[3] == first[3]
     assert {number: third[number] for number in range(2, 6)} == {number: first[number] for number in range(2, 6)}
-    assert [(one["epoch"], one["of"], one["how"]) for one in told_in(tmp_path)] == [
+    assert [(one["epoch"], one["before"], one["how"]) for one in told_in(tmp_path)] == [
         (3, 0, "whole"),
         *((number, 1 if number == 3 else 0, "whole") for number in range(2, 6)),
     ]
