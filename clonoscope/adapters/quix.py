@@ -75,13 +75,17 @@ class _Recorded:
             try:
                 process(dataframes)
             except BaseException as fault:
-                if partitions.at_work is not None:
-                    partitions.at_work.task.fail(fault)
+                self._failed(fault)
                 raise
             finally:
                 partitions.idle()
 
         return process_message
+
+    def _failed(self, fault: BaseException) -> None:
+        at_work = self.partitions.at_work
+        if at_work is not None:
+            at_work.task.fail(fault)
 
     def _polling(self, poll: Callable[..., Any]) -> Callable[..., Any]:
         partitions = self.partitions

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = ROOT / "tests" / "clonoscope" / "jobs"
 
@@ -24,11 +26,20 @@ def engines_python() -> str:
     return str(ROOT / ".venv" / "engines" / "bin" / "python")
 
 
-def start(job: str, *arguments: Any, python: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
-    """A job in a process of its own, which says what it does on its output."""
+def needs(engine: str) -> None:
+    """Leaves a test out where Python has no wheel of an engine."""
+    script = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({engine!r}) is None)"
+    if subprocess.run([engines_python(), "-c", script], check=False).returncode:
+        pytest.skip(f"there is no {engine} for this version of Python")
+
+
+def start(job: str, *arguments: Any, **variables: Any) -> "subprocess.Popen[str]":
+    """A job in a process of its own, which says what it does on its output; a module of the engine, after `-m`."""
     return subprocess.Popen(
-        [engines_python(), *(python or (str(JOBS / job),)), *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"},
+        [engines_python(), *(["-m", job[2:]] if job.startswith("-m") else [str(JOBS / job)]), *map(str, arguments)],
+        env=os.environ
+        | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+        | {name: str(value) for name, value in variables.items()},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
