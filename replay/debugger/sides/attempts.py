@@ -23,6 +23,7 @@ from replay.debugger.sides.tracing import Tracing, TracingSink
 from replay.debugger.writing.steps import Progress, StepWriter
 from replay.debugger.writing.words import counted
 from replay.errors import WrongSetting
+from replay.model import MAIN
 
 _NOUNS: dict[Stream, str] = {
     "determinant": "determinant",
@@ -79,10 +80,16 @@ def compare_attempts(
         run(first, trace, since, progress, cancelled)
         against = Lockstep(trace)
         run(second, against, since, progress, cancelled)
-        differences = [one for one in against.finish() if one.stream != "step"]
+        found = against.finish()
+        differences = [one for one in found if one.stream != "step"]
         counts = {"first": trace.counts, "second": against.counts}
     if executed:
         differences = [_with_line(one, first, second) for one in differences]
+    else:
+        differences = _of_common_epochs(differences, first, second)
+    seeds = [] if executed else [one._replace(stream="determinant") for one in found if one.stream == "step"]
+    if seeds and not any(one.stream == "determinant" for one in differences):
+        differences, seeds = [*seeds, *differences], []
     report: dict[str, Any] = {
         "equal": not differences,
         "only_longer": _only_longer(differences),
@@ -91,12 +98,27 @@ def compare_attempts(
         "since_epoch": since,
         "differences": [one.to_json() for one in differences],
         "counts": {side: {name: of[name] for name in _NOUNS} for side, of in counts.items()},
-        "compared": list(_NOUNS) if executed else ["determinant", "input"],
+        "compared": list(_NOUNS) if executed else _compared(counts),
     }
     if executed:
         report |= _what_follows(first, second, differences)
     report["sentence"] = _sentence(first, second, differences, executed, since)
+    if seeds:
+        report["sentence"] += " Their generators of random numbers were seeded with other numbers too."
     return report
+
+
+def _compared(counts: dict[str, dict[Stream, int]]) -> list[str]:
+    """What logs alone can tell of; of what was given away, only where the recording has lines of it."""
+    gave = any(of["output"] for of in counts.values())
+    return ["determinant", "input", *(["output"] if gave else [])]
+
+
+def _of_common_epochs(differences: list[Difference], *sides: Side) -> list[Difference]:
+    """That one of them went on with later epochs is a difference only where there is no other."""
+    last = min(max(side.source.epochs(side.task, side.attempt, MAIN), default=-1) for side in sides)
+    common = [one for one in differences if any(item and item.epoch <= last for item in (one.first, one.second))]
+    return common or differences
 
 
 def _check_comparable(first: Side, second: Side) -> None:
