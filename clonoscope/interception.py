@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from clonoscope.services import Answering
 
 CLOCKS = ("monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")
-_OURS = ("clonoscope", "replay")
+# Of engines, what they do around a job is not the job's.
+_OURS = ("clonoscope", "replay", "pyspark", "py4j")
 # Between a job and `os.urandom`.
 _PASSED_ON = ("random", "secrets", "uuid")
 _SEED_BITS = 64

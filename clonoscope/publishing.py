@@ -277,7 +277,8 @@ class _Members:
 
     def output(self, entry: Entry) -> None:
         fields = entry.fields
-        source = fields.get("source", [[self.log.task, self.taken - 1]] if self.taken else [])
+        last = [[self.log.task, self.taken - 1]] if self.taken else []
+        source = fields.get("source", [[self.log.task, self.base + fields["of"]]] if "of" in fields else last)
         record = fields["record"] if "record" in fields else [json_in(one) for one in fields["text"]]
         line = {"n": self.lines, "t_us": self.publisher.since_origin(entry.at_us), "record": record}
         line |= {"source": source} | {name: fields[name] for name in ("id", "topic") if name in fields}

@@ -57,16 +57,17 @@ def start(
     dump_on: Iterable[str] = ("crash",),
     retry: Retry | None = None,
     sync: bool = False,
+    code: Mapping[str, Any] | None = None,
 ) -> Recording:
     """Begins to record this process under that name; goes on with what earlier processes recorded there.
 
     `keep`: how many epochs of each task, all where None. `max_mb` bounds what lies in the folder. `payload`: records
     whole, as references, or no values at all. `redact`: paths in values that become tokens. `dump_on`: when a bundle
     is written by itself: `crash`, `recovery`, `exit`. `retry`: with `replay`, what is executed once more is given the
-    answers that it was given. `sync`: an epoch ends when it is on the disk. Raises `WrongUse` for what can't be meant
-    so, and nothing else.
+    answers that it was given. `sync`: an epoch ends when it is on the disk. `code`: which code this is, where that is
+    known better than by looking here. Raises `WrongUse` for what can't be meant so, and nothing else.
     """
-    _check(name, keep, max_mb, payload, dump_on := tuple(dump_on), retry)
+    check_arguments(name, keep, max_mb, payload, dump_on := tuple(dump_on), retry)
     if stand_ins:
         stand_in: Recording = stand_ins[-1](name)
         return stand_in
@@ -80,14 +81,16 @@ def start(
         dump_on,
         retry,
         sync,
+        code,
     )
     recording.begin()
     return recording
 
 
-def _check(
+def check_arguments(
     name: str, keep: int | None, max_mb: float, payload: str, dump_on: tuple[str, ...], retry: str | None
 ) -> None:
+    """Those of `start`. Raises `WrongUse`."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise WrongUse(
             f"a recording can't be called {name!r}", remedy="Letters, digits, dots, dashes and underscores, at most 100"
@@ -121,6 +124,7 @@ class Recording:
         dump_on: tuple[str, ...],
         retry: Retry | None = None,
         sync: bool = False,
+        code: Mapping[str, Any] | None = None,
     ):
         self.name = name
         self.folder = Path(os.path.abspath(folder)) / name
@@ -141,7 +145,7 @@ class Recording:
         self._at_work: set[TaskLog] = set()
         self._resting = False
         # Looked up once: it takes a while, and a child's is its parent's.
-        self._code = identity.code_identity(Path.cwd())
+        self._code = identity.code_identity(Path.cwd()) if code is None else dict(code)
 
     def begin(self) -> None:
         """Makes the folder, and says that this process lives."""
@@ -245,6 +249,11 @@ class Recording:
         """Nothing of a log is missing, whatever becomes of this process."""
         with self._lock:
             self._at_work.discard(log)
+            self.rest_until_used()
+
+    def rest_until_used(self) -> None:
+        """For a process that may never record anything, and be ended all the same."""
+        with self._lock:
             if not self._at_work and not self._resting:
                 self._say_closed()
 

@@ -169,6 +169,11 @@ class Task:
 
     # --- what it took and gave ---
 
+    @property
+    def records_taken(self) -> int:
+        """By this attempt, so far."""
+        return self.log.taken
+
     def take(
         self, offset: int, *, topic: str = "", partition: int = 0, record: Any = None, data: bytes | None = None
     ) -> None:
@@ -221,8 +226,18 @@ class Task:
                 log.take(number, offset)
             yield record
 
-    def take_range(self, first: int, until: int, *, topic: str = "", partition: int = 0, sha256: str = "") -> None:
-        """Records `first` up to, and without, `until` are taken, with one entry for all of them."""
+    def take_range(
+        self,
+        first: int,
+        until: int,
+        *,
+        topic: str = "",
+        partition: int = 0,
+        sha256: str = "",
+        records: Sequence[Any] = (),
+    ) -> None:
+        """Records `first` up to, and without, `until` are taken, with one entry for all of them; `records`, if given,
+        are kept with payload `full`."""
         if not 0 <= first <= until:
             raise WrongUse(f"a range of offsets can't go from {first} to {until}")
         log = self.log
@@ -235,6 +250,9 @@ class Task:
         fields = {"input": number, "first": first, "until": until}
         self._put(w.INPUT, {**fields, "sha256": sha256} if sha256 else fields)
         log.took_range(number, first, until)
+        if self.recording.payload == "full":
+            for offset, record in enumerate(records, first):
+                self._put(w.RECORD, {"input": number, "offset": offset, "record": self._kept(record)})
 
     def _declare(self, topic: str, partition: int) -> int:
         number = len(self.log.inputs)
@@ -242,11 +260,23 @@ class Task:
         self._put(w.INPUT, {"input": number, "topic": topic, "partition": partition})
         return number
 
-    def output(self, record: Any, *, id: str | None = None, source: Lineage | None = None) -> None:  # noqa: A002
-        """A record, as [key, timestamp, value], left for the outside; `id`, where writes of one id count once."""
+    def output(
+        self,
+        record: Any,
+        *,
+        id: str | None = None,  # noqa: A002
+        source: Lineage | None = None,
+        of: int | None = None,
+    ) -> None:
+        """A record, as [key, timestamp, value], left for the outside; `id`, where writes of one id count once.
+
+        `of`: it comes from this one of the task's records, as `records_taken` counted before that was taken.
+        """
         fields: dict[str, Any] = {"record": self._kept(record)}
         if id is not None:
             fields["id"] = id
+        if of is not None:
+            fields["of"] = of
         if source is not None:
             fields["source"] = [list(pair) for pair in source]
         if self._retried is not None:

@@ -7,12 +7,13 @@ import pytest
 
 import clonoscope
 from clonoscope import command, services, words
+from clonoscope.adapters import spark, spark_daemon
 from clonoscope.recording import start
 from tests.docs.pages import table
 
 
 def test_every_argument_of_start_is_documented() -> None:
-    documented = table("recorder.md", "argument", "default", "meaning")
+    documented = table("recorder.md", "argument", "default", "meaning", section="`start`")
     wanted = [
         (name, "" if one.default is inspect.Parameter.empty else str(one.default))
         for name, one in inspect.signature(start).parameters.items()
@@ -54,3 +55,10 @@ def test_every_kind_of_word_and_of_entry_is_documented() -> None:
     types = table("recorder.md", "type", "entry")
     names = [one.strip("`").partition("`")[0] for one in types.column("entry")]
     assert [getattr(words, name) for name in names] == [int(one) for one in types.column("type")] == list(range(16))
+
+
+def test_every_variable_of_sparks_daemon_is_documented() -> None:
+    documented = table("recorder.md", "variable of the executors", "is").column("variable of the executors")
+    assert documented == list(spark_daemon.VARIABLES)
+    arguments = {name.removeprefix("CLONOSCOPE_").lower() for name in documented}
+    assert arguments <= set(inspect.signature(spark.recorder).parameters)

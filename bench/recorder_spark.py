@@ -1,0 +1,105 @@
+"""What recording costs a job of Spark: the same function over the same batches, recorded and not, in one session.
+
+`python -m bench.recorder_spark`. Both sides in turn, in the same workers; the time of a batch is Spark's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import clonoscope
+from bench.recorder import order
+from clonoscope.adapters.spark import recorder
+from clonoscope.reading import size_of
+
+_LINES = 60
+
+
+def total(found: dict[str, Any]) -> int:
+    """Of an order, in cents."""
+    return sum(line["count"] * line["cents"] for line in found["lines"])
+
+
+def plain(text: str) -> str:
+    """A row: an order with its total, and when it was seen."""
+    found = json.loads(text)
+    return json.dumps({"order": found["order"], "total": total(found), "at": time.time()})
+
+
+def asking(text: str) -> str:
+    """The same, asked of the recorder."""
+    found = json.loads(text)
+    return json.dumps({"order": found["order"], "total": total(found), "at": clonoscope.time()})
+
+
+def batch_ms(spark: Any, folder: Path, name: str, function: Callable[..., Any]) -> list[float]:
+    """Of each batch, what Spark says that it took; the first of a query warms up."""
+    from pyspark.sql.functions import udf
+    from pyspark.sql.types import StringType
+
+    texts = spark.readStream.option("maxFilesPerTrigger", 1).text(str(folder / "in"))
+    told = texts.select(udf(function, StringType())("value"))
+    query = told.writeStream.format("noop").queryName(name).trigger(availableNow=True)
+    running = query.option("checkpointLocation", str(folder / "checkpoints" / name)).start()
+    running.awaitTermination()
+    found = [progress["durationMs"]["addBatch"] for progress in running.recentProgress if progress["numInputRows"]]
+    return [float(one) for one in found[1:]]
+
+
+def spark_job(folder: Path, rows: int, batches: int, rounds: int) -> dict[str, Any]:
+    """The share of throughput that is left, and what a row adds to the segments."""
+    from pyspark.sql import SparkSession
+
+    (folder / "in").mkdir(parents=True)
+    text = b"\n".join(order(number, _LINES) for number in range(rows)) + b"\n"
+    for number in range(batches):
+        (folder / "in" / f"{number}.txt").write_bytes(text)
+    # The bound is out of reach: what lies there is counted.
+    recorded = recorder("spark", dir=folder, max_mb=4096)(asking)
+    spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    sides: dict[str, list[float]] = {"plain": [], "recorded": []}
+    for number in range(rounds + 1):
+        for side, function in (("plain", plain), ("recorded", recorded)):
+            took = batch_ms(spark, folder, f"{side}_{number}", function)
+            sides[side] += took if number else []
+    spark.stop()
+    plain_ms, recorded_ms = (statistics.median(sides[side]) for side in ("plain", "recorded"))
+    return {
+        "throughput_left": round(plain_ms / recorded_ms, 4),
+        "plain_us_a_row": round(plain_ms / rows * 1000, 2),
+        "recorded_us_a_row": round(recorded_ms / rows * 1000, 2),
+        "bytes_a_row": round(size_of(folder / "spark") / (rows * batches * (rounds + 1)), 2),
+        "batches_measured": len(sides["plain"]),
+    }
+
+
+def main() -> int:
+    """Prints the numbers as one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=20_000, help="of each batch")
+    parser.add_argument("--batches", type=int, default=6, help="of each query; its first warms up")
+    parser.add_argument("--rounds", type=int, default=3)
+    chosen = parser.parse_args()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH", "")]))
+    folder = Path(tempfile.mkdtemp(prefix="clonoscope-bench-"))
+    try:
+        print(json.dumps(spark_job(folder, chosen.rows, chosen.batches, chosen.rounds)))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

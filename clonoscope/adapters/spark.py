@@ -1,0 +1,255 @@
+"""Records what PySpark executes: functions in Python workers, `foreachBatch` and stateful processors.
+
+`recorded = recorder("orders")` in the driver, then `recorded(function)` in place of each function. Epochs are batches,
+tasks are partitions. Workers find their way into the same folder by the settings that travel with the function.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from clonoscope import identity
+from clonoscope.adapters import spark_work as work
+from clonoscope.adapters.spark_values import observe_actions, plain, watched
+from clonoscope.interception import intercept as record_what_is_asked
+from clonoscope.recording import Payload, Recording, Retry, check_arguments, start
+from clonoscope.redaction import Redaction
+from clonoscope.unrecorded import UNRECORDED
+
+T = TypeVar("T")
+_log = logging.getLogger("clonoscope")
+_NOT_ASKED = object()
+
+
+def recorder(
+    name: str,
+    *,
+    dir: str | os.PathLike[str] = "clonoscope-recordings",  # noqa: A002 - as in start
+    keep: int | None = None,
+    max_mb: float = 256,
+    payload: Payload = "ref",
+    redact: Sequence[str] = (),
+    retry: Retry | None = None,
+    sync: bool = False,
+    intercept: bool | Sequence[str] = False,
+) -> Recorder:
+    """What functions are recorded with; arguments as of `clonoscope.start`. Nothing is written before one is called.
+
+    `intercept`: whether what code asks that doesn't know of Clonoscope is recorded too, or of which packages.
+    """
+    only = (
+        (intercept,) if isinstance(intercept, str) else intercept if isinstance(intercept, bool) else tuple(intercept)
+    )
+    folder = os.path.abspath(dir)
+    check_arguments(name, keep, max_mb, payload, (), retry)
+    Redaction(redact)
+    return Recorder(Settings(name, folder, keep, max_mb, payload, tuple(redact), retry, sync, only, _code()))
+
+
+@functools.cache
+def _code() -> dict[str, Any]:
+    return identity.code_identity(Path.cwd())
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Travels to the workers with each function."""
+
+    name: str
+    dir: str
+    keep: int | None = None
+    max_mb: float = 256
+    payload: Payload = "ref"
+    redact: tuple[str, ...] = ()
+    retry: Retry | None = None
+    sync: bool = False
+    intercept: bool | tuple[str, ...] = False
+    code: Mapping[str, Any] | None = field(default=None, compare=False)
+
+    def recording(self) -> Recording:
+        """This process' own; a worker that was forked goes on with what was there when it was forked."""
+        made = _recordings.get(self)
+        if made is None:
+            # What no task asks is nobody's here: workers come and go.
+            elsewhere = UNRECORDED.elsewhere
+            made = _recordings[self] = start(
+                self.name,
+                dir=self.dir,
+                keep=self.keep,
+                max_mb=self.max_mb,
+                payload=self.payload,
+                redact=self.redact,
+                retry=self.retry,
+                sync=self.sync,
+                dump_on=(),
+                code=self.code,
+            )
+            UNRECORDED.elsewhere = elsewhere
+            if self.intercept:
+                record_what_is_asked(*(() if isinstance(self.intercept, bool) else self.intercept))
+            made.rest_until_used()
+        return made
+
+
+_recordings: dict[Settings, Recording] = {}
+
+
+class Recorder:
+    """Made by `recorder`. Called with a function, a stateful processor or a writer of `foreach`, gives it recorded."""
+
+    def __init__(self, settings: Settings):
+        self.settings = settings
+
+    def __call__(self, what: Any, *, vertex: str = "") -> Any:
+        """`vertex` is what its tasks are called, where the function's name is not what is meant."""
+        return recorded(self.settings, what, vertex)
+
+    def outputs(self, rows: Iterable[T], *, key: str = "", id: str = "") -> Iterator[T]:  # noqa: A002 - as in output
+        """Gives what leaves for a sink, one by one; each is recorded when the next is asked for: the sink has it then.
+
+        `key` and `id` name columns: what the record is about, and what its sink knows it by, where it is idempotent.
+        """
+        taking = work.executing.get()
+        for row in rows:
+            yield row
+            if taking is not None:
+                value = plain(row)
+                column = value.get if isinstance(value, dict) else {}.get
+                record = taking.record_of(row)
+                # Where it comes from is said if it is known.
+                lineage: dict[str, Any] = {"source": []} if record is None else {"of": record}
+                taking.task.output([column(key), 0, value], id=str(column(id)) if id else None, **lineage)
+
+
+def recorded(settings: Settings, what: Any, vertex: str = "") -> Any:
+    """A function or an object that PySpark calls, recorded."""
+    if isinstance(what, RecordedFunction | RecordedProcessor | RecordedWriter):
+        return what
+    if hasattr(what, "handleInputRows"):
+        return RecordedProcessor(settings, what, vertex)
+    if hasattr(what, "process") and not callable(what):
+        return RecordedWriter(settings, what, vertex)
+    return RecordedFunction(settings, what, vertex)
+
+
+class _Recorded:
+    """What is pickled is what it was made of; what it is at work on belongs to the process."""
+
+    def __init__(self, settings: Settings, what: Any, vertex: str):
+        self._settings, self._what, self._vertex = settings, what, vertex
+        self._context: Any = _NOT_ASKED
+        self._work: work.Work | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._settings, self._what, self._vertex)
+
+    def _at_work(self) -> work.Work | None:
+        """On this Spark task; None where there is no batch of a stream."""
+        context = work.context_class()._taskContext
+        if context is not self._context:
+            self._context = context
+            place = work.place_of_task(context)
+            self._work = None if place is None else self._begun(place)
+        return self._work
+
+    def _begun(self, place: work.Place) -> work.Work | None:
+        try:
+            return work.begin(self._settings.recording(), place, self._what, self._vertex)
+        except Exception as fault:  # the job goes on without being recorded
+            _log.warning("%s is not recorded: %s: %s", self._what, type(fault).__qualname__, fault)
+            return None
+
+
+class RecordedFunction(_Recorded):
+    """Stands for a function; looks like it to those who look at its signature."""
+
+    def __init__(self, settings: Settings, what: Callable[..., Any], vertex: str = ""):
+        super().__init__(settings, what, vertex)
+        functools.update_wrapper(self, what)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self._what)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """In a worker for a row, a batch or a group of rows; in the driver for a batch of the stream."""
+        at_work = self._at_work()
+        if at_work is not None:
+            return at_work.call(self._what, arguments, keywords)
+        if self._context is None and len(arguments) == 2 and hasattr(arguments[0], "sparkSession"):
+            return self._batch(*arguments)
+        return self._what(*arguments, **keywords)
+
+    def __clonoscope_replay__(self, task: Any) -> Callable[[Any], None]:
+        """For a replay where the code is, of functions of rows: what they give is Spark's, and no output."""
+        several = len(inspect.signature(self._what).parameters) != 1
+
+        def process(record: Any) -> None:
+            self._what(*record[2]) if several else self._what(record[2])
+
+        return process
+
+    def _batch(self, frame: Any, batch: int) -> Any:
+        place = work.place_of_driver(frame, batch)
+        if place is None:
+            return self._what(frame, batch)
+        task = work.task_of(self._settings.recording(), place, self._what, self._vertex)
+        taking = work.Taking(task, place)
+        with task.epoch(place.batch, because=place.because), work.executes(taking):
+            observe_actions(frame, taking)
+            return self._what(frame, batch)
+
+
+class RecordedProcessor(_Recorded):
+    """Stands for a stateful processor; what it does with its state is its own."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._what, name)
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:
+        """Rows of a key."""
+        return self._handled(self._what.handleInputRows, key, rows, timerValues)
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> Any:
+        """The first state of a key: none of the records that are taken."""
+        return self._handled(self._what.handleInitialState, key, initialState, watched(timerValues), takes=False)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:
+        """A timer of a key."""
+        method = self._what.handleExpiredTimer
+        return self._handled(method, key, watched(timerValues), expiredTimerInfo, takes=False)
+
+    def _handled(self, method: Callable[..., Any], *arguments: Any, takes: bool = True) -> Any:
+        at_work = self._at_work()
+        return method(*arguments) if at_work is None else at_work.call(method, arguments, {}, takes=takes)
+
+
+class RecordedWriter(_Recorded):
+    """Stands for a writer of `foreach`: what it was given, it gave to its sink."""
+
+    def open(self, partition_id: int, epoch_id: int) -> bool:
+        """As the writer's own."""
+        return bool(self._what.open(partition_id, epoch_id)) if hasattr(self._what, "open") else True
+
+    def process(self, row: Any) -> None:
+        """A row."""
+        at_work = self._at_work()
+        if at_work is None:
+            self._what.process(row)
+            return
+        at_work.call(self._what.process, (row,), {})
+        at_work.task.output([None, 0, plain(row)])
+
+    def close(self, error: Exception | None) -> None:
+        """As the writer's own."""
+        if hasattr(self._what, "close"):
+            self._what.close(error)

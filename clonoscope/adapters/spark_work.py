@@ -1,0 +1,310 @@
+"""Where in Spark something is executed, and the epoch of the task that it is recorded as."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clonoscope.adapters import spark_values as values
+from clonoscope.recording import Recording
+from clonoscope.services import current
+from clonoscope.tasks import Task
+
+BATCH, QUERY, DESCRIPTION = "streaming.sql.batchId", "sql.streaming.queryId", "spark.job.description"
+_NAMED = re.compile(r"\A(?:(?P<name>.+?)\s)?id = \S+\s+runId = (?P<run>\S+)", re.DOTALL)
+_ODD = re.compile(r"[^A-Za-z0-9_.]+")
+
+executing: ContextVar[Taking | None] = ContextVar("clonoscope.spark.executing", default=None)
+"""The task that is at work here, and what it takes."""
+
+
+def context_class() -> Any:
+    """Spark's own, which knows the task that a worker executes."""
+    global _context_class
+    if _context_class is None:
+        from pyspark.taskcontext import TaskContext
+
+        _context_class = TaskContext
+    return _context_class
+
+
+_context_class: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A partition of a batch of a query. `run` is new whenever the query is started."""
+
+    query: str
+    name: str
+    run: str
+    batch: int
+    partition: int
+    how: str = ""
+
+    @property
+    def because(self) -> str:
+        """Said where the batch was executed before."""
+        return f"Spark executed batch {self.batch} again: run {self.run[:8]} of the query{self.how}"
+
+
+def place_of_task(context: Any) -> Place | None:
+    """In a worker; None where it executes no batch of a stream."""
+    if context is None or context.getLocalProperty(BATCH) is None:
+        return None
+    how = f", stage {context.stageId()}, attempt {context.attemptNumber()} of its task"
+    return _place(context.getLocalProperty, int(context.getLocalProperty(BATCH)), context.partitionId(), how)
+
+
+def place_of_driver(frame: Any, batch: int) -> Place | None:
+    """In the driver, which executes all of a batch at once."""
+    context = getattr(frame.sparkSession, "sparkContext", None)
+    return None if context is None else _place(context.getLocalProperty, batch, 0, "")
+
+
+def _place(of: Callable[[str], str | None], batch: int, partition: int, how: str) -> Place:
+    named = _NAMED.match((of(DESCRIPTION) or "").replace("<br/>", "\n"))
+    name, run = (named["name"] or "", named["run"]) if named else ("", "")
+    return Place(of(QUERY) or "", name, run, batch, partition, how)
+
+
+def task_of(recording: Recording, place: Place, function: Any, vertex: str = "") -> Task:
+    """The task of this function and partition."""
+    owner = function if hasattr(function, "__qualname__") else type(function)
+    name = f"{_label(recording.folder, place)}-{_odd(vertex or owner.__name__)}"
+    operator = f"{_module(owner)}:{owner.__qualname__}"
+    return recording.task(name[:100], place.partition, operator=operator, handed_on=True)
+
+
+def _module(owner: Any) -> str:
+    """By which it could be imported: a script's own functions are called `__main__`, and carry its file."""
+    code = getattr(owner, "__code__", None)
+    return Path(code.co_filename).stem if owner.__module__ == "__main__" and code else str(owner.__module__)
+
+
+def _odd(text: str) -> str:
+    return _ODD.sub("_", text).strip("_.") or "function"
+
+
+_labels: dict[tuple[Path, str], str] = {}
+
+
+def _label(folder: Path, place: Place) -> str:
+    """The query's name, if no other query of this recording has had it: with another checkpoint, batches count anew."""
+    known = _labels.get((folder, place.query))
+    if known is None:
+        known = _labels[folder, place.query] = _claimed(folder / "queries", place)
+    return known
+
+
+def _claimed(queries: Path, place: Place) -> str:
+    wanted, more = _odd(place.name or place.query[:8])[:40], 1
+    try:
+        queries.mkdir(parents=True, exist_ok=True)
+        while True:
+            label = wanted if more == 1 else f"{wanted}.{more}"
+            if _is_ours(queries / label, place.query):
+                return label
+            more += 1
+    except OSError:
+        return f"{wanted}.{place.query[:8]}"
+
+
+def _is_ours(path: Path, query: str) -> bool:
+    """Whoever comes first has it. A file is whole when it has its name."""
+    if not path.exists():
+        made = path.with_name(f".{os.getpid()}-{threading.get_ident()}")
+        made.write_text(query)
+        try:
+            os.link(made, path)
+        except FileExistsError:
+            pass  # another process was first
+        finally:
+            made.unlink()
+    return path.read_text() == query
+
+
+@contextmanager
+def executes(taking: Taking) -> Iterator[None]:
+    """Within, this is at work here."""
+    token = executing.set(taking)
+    try:
+        yield
+    finally:
+        executing.reset(token)
+
+
+class Taking:
+    """Counts what a task takes, from 0 in each batch: Spark does not tell where a row comes from."""
+
+    def __init__(self, task: Task, place: Place):
+        self.task, self._topic, self._partition = task, task.vertex.rpartition("-")[0], place.partition
+        self._hashes = task.recording.payload != "none"
+        self._whole = task.recording.payload == "full"
+        self._next = 0
+        # Rows that the driver's function holds, to the record that each is. They are kept, so that ids stay theirs.
+        self._records: dict[int, tuple[int, Any]] = {}
+
+    def record_of(self, row: Any) -> int | None:
+        """Which of the task's records this very row is."""
+        found = self._records.get(id(row))
+        return None if found is None else found[0]
+
+    def row(self, found: Any) -> None:
+        """One row, or what a function was given of it."""
+        offset, self._next = self._next, self._next + 1
+        record = [None, 0, values.plain(found)] if self._whole else None
+        data = values.row_bytes(found) if self._hashes else None
+        self.task.take(offset, topic=self._topic, partition=self._partition, record=record, data=data)
+
+    def rows(self, found: Sequence[Any]) -> None:
+        """One by one."""
+        for one in found:
+            self._records[id(one)] = self.task.records_taken, one
+            self.row(one)
+
+    def columns(self, found: Sequence[Any]) -> None:
+        """A batch, as one or more arguments."""
+        first, count = self._next, values.columnar_rows(found[0])
+        self._next = first + count
+        sha256, records = "", None
+        if self._hashes:
+            digest = hashlib.sha256()
+            for one in found:
+                for part in values.columnar_bytes(one):
+                    digest.update(part)
+            sha256 = digest.hexdigest()
+        if self._whole:
+            of_each = [values.columnar_records(one) for one in found]
+            records = [[None, 0, one] for one in (of_each[0] if len(of_each) == 1 else values.all_of(of_each))]
+        self.task.take_range(
+            first, self._next, topic=self._topic, partition=self._partition, sha256=sha256, records=records or ()
+        )
+
+
+class Work:
+    """A function at work on a Spark task."""
+
+    def __init__(self, task: Task, place: Place):
+        self.task = task
+        self.over = False
+        self._row_by_row = False
+        self._taking = Taking(task, place)
+        self._thread = threading.get_ident()
+        task.begin_epoch(place.batch, because=place.because)
+
+    def call(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], *, takes: bool = True
+    ) -> Any:
+        """Calls it, as this task's; `takes`: what it is given are records."""
+        if threading.get_ident() != self._thread:
+            self._thread = threading.get_ident()
+            self.task.log.gap("rows of this partition are processed by several threads, in an order nobody records")
+        if self._row_by_row:
+            self._take(self._taking.row, arguments[0] if len(arguments) == 1 else arguments)
+            return self._step(function, *arguments, **keywords)
+        if takes:
+            arguments, keywords = self._taken(arguments, keywords)
+        found = self._step(function, *arguments, **keywords)
+        return self._driven(found) if values.is_iterator(found) else found
+
+    def _taken(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        given = [*arguments, *keywords.values()]
+        columns = [one for one in given if values.is_columnar(one)]
+        if columns:
+            self._take(self._taking.columns, columns)
+        elif not any(values.is_iterator(one) for one in given):
+            self._row_by_row = not keywords  # and so are all that follow
+            self._take(self._taking.row, given[0] if len(given) == 1 else tuple(given))
+        return tuple(map(self._argument, arguments)), {name: self._argument(one) for name, one in keywords.items()}
+
+    def _argument(self, one: Any) -> Any:
+        return self._each_taken(one) if values.is_iterator(one) else values.watched(one)
+
+    def _each_taken(self, found: Iterator[Any]) -> Iterator[Any]:
+        for one in found:
+            parts = one if type(one) is tuple else (one,)
+            columns = [part for part in parts if values.is_columnar(part)]
+            self._take(self._taking.columns, columns) if columns else self._take(self._taking.row, one)
+            yield one
+
+    def _take(self, take: Callable[[Any], None], found: Any) -> None:
+        try:
+            take(found)
+        except Exception as fault:  # whatever a value is, the job goes on
+            self.task.log.gap(f"what was taken here can't be recorded: {type(fault).__qualname__}: {fault}"[:200])
+
+    def _step(self, step: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        token, at_work = current.set(self.task.log), executing.set(self._taking)
+        try:
+            return step(*arguments, **keywords)
+        except StopIteration:
+            raise
+        except BaseException as fault:
+            self.fail(fault)
+            raise
+        finally:
+            executing.reset(at_work)
+            current.reset(token)
+
+    def _driven(self, found: Iterator[Any]) -> Iterator[Any]:
+        """A generator does its work when it is asked for what comes next."""
+        while True:
+            try:
+                one = self._step(found.__next__)
+            except StopIteration:
+                return
+            yield one
+
+    def fail(self, fault: BaseException) -> None:
+        """The Spark task fails with it."""
+        if not self.over:
+            self.over = True
+            self.task.fail(fault)
+
+    def finish(self) -> None:
+        """The Spark task has given all that it gives."""
+        if not self.over:
+            self.over = True
+            self.task.end_epoch()
+
+
+_at_work: list[Work] = []
+_watched: set[Any] = set()
+
+
+def begin(recording: Recording, place: Place, function: Any, vertex: str) -> Work:
+    """A function comes to a Spark task; it is over when Spark's worker says so."""
+    _watch_ends()
+    task = task_of(recording, place, function, vertex)
+    for one in _at_work:
+        if one.task is task and not one.over:
+            return one  # a function that stands in several columns
+    made = Work(task, place)
+    _at_work.append(made)
+    return made
+
+
+def _watch_ends() -> None:
+    """A worker forgets its task when all of it was given; where it fails, its process ends."""
+    kind = context_class()
+    if kind in _watched:
+        return
+    _watched.add(kind)
+    real = kind._setTaskContext
+
+    def set_task_context(cls: Any, context: Any) -> None:
+        if context is None:
+            while _at_work:
+                _at_work.pop().finish()
+        real(context)
+
+    kind._setTaskContext = classmethod(set_task_context)

@@ -1,0 +1,115 @@
+"""The example of the tour: its driver is killed when the shop has the orders, before Spark commits the batch."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from replay.bundle.reader import open_bundle
+from tests.clonoscope.adapted import dumped, gaps, shown, side_by_side
+from tests.clonoscope.spark_jobs import EXAMPLE, SparkJob
+from tests.clonoscope.spark_shop import Shop, open_shop
+
+pytestmark = pytest.mark.timeout(900)
+KILLED_AT = 1
+ORDERS = {0: range(1200, 1204), 1: range(1204, 1208), 2: range(1208, 1212)}
+LINE = next(
+    f"orders.py:{number} `{line.strip()}`"
+    for number, line in enumerate(EXAMPLE.read_text().splitlines(), 1)
+    if "clonoscope.external(ask" in line
+)
+
+
+def put_orders(folder: Path) -> None:
+    (folder / "in").mkdir()
+    for batch, orders in ORDERS.items():
+        path = folder / "in" / f"{batch}.json"
+        found = [{"order": order, "sku": "lamp" if order == 1207 else "cup"} for order in orders]
+        path.write_text("".join(json.dumps(one) + "\n" for one in found))
+        os.utime(path, (1_000_000 + batch, 1_000_000 + batch))
+
+
+def run_and_kill(folder: Path, shop: Shop, *more: str) -> None:
+    """When the shop is told that the batch is through, and before the job is told that it was heard."""
+    job = SparkJob(EXAMPLE, folder, shop.address, *more, logs=folder)
+    shop.told = lambda batch: job.kill() if batch == KILLED_AT else None
+    assert job.wait() == -9, (folder / "orders.log").read_text()[-6000:]
+    shop.told = lambda batch: None
+    assert not (folder / "checkpoint" / "commits" / str(KILLED_AT)).exists()
+    shop.prices["lamp"] = 24.9
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Shop]:
+    folder = tmp_path_factory.mktemp("orders")
+    put_orders(folder)
+    with open_shop() as shop:
+        run_and_kill(folder, shop)
+        SparkJob(EXAMPLE, folder, shop.address, logs=folder).succeed()
+    with dumped(folder / "recordings" / "orders", folder / "orders.zip"):
+        return folder, shop
+
+
+def test_the_shop_has_the_orders_of_the_batch_twice(told: tuple[Path, Shop]) -> None:
+    folder, shop = told
+    again = [(one["order"], one["price"]) for one in shop.orders if one["order"] in ORDERS[KILLED_AT]]
+    assert [price for order, price in again if order == 1207] == [19.9, 24.9] and len(again) == 8
+    assert len(shop.orders) == 16 and gaps(folder / "recordings" / "orders") == []
+
+
+def test_the_recording_shows_order_1207_twice_with_two_prices_and_names_the_line(told: tuple[Path, Shop]) -> None:
+    folder, _ = told
+    with open_bundle(folder / "orders.zip") as bundle:
+        looked_up, written = (side_by_side(bundle, f"orders-{name}.0") for name in ("price", "write"))
+    (only,) = looked_up["differences"]
+    assert only["stream"] == "determinant" and (only["first"]["line"], only["second"]["line"]) == (LINE, LINE)
+    assert [only[side]["said"] for side in ("first", "second")] == [
+        "the call ask gave 19.9",
+        "the call ask gave 24.9",
+    ]
+    assert LINE in looked_up["sentence"]
+    differing = {one["stream"]: one for one in written["differences"]}
+    assert set(differing) == {"input", "output"} and differing["output"]["number"] == 3
+    for side, price in (("first", 19.9), ("second", 24.9)):
+        record = differing["output"][side]
+        assert "1207" in record["said"] and str(price) in record["said"] and record["record_count"] == 4
+    assert "output" in written["compared"] and "differ in output too" in written["sentence"]
+
+
+def test_attempts_are_batches_that_ran_again(told: tuple[Path, Shop], tmp_path: Path) -> None:
+    folder, _ = told
+    with open_bundle(folder / "orders.zip") as bundle:
+        for task in ("orders-price.0", "orders-write.0"):
+            logs = [list(bundle.epochs(task, attempt, "main")) for attempt in bundle.attempts(task)]
+            assert logs == [[0, 1], [1, 2]], task
+        failed = {one["task"]: one["cause"] for one in bundle.events() if one["type"] == "task-failed"}
+    assert failed["orders-write.0"] == "its process ended without a word"
+    assert failed["orders-price.0"].startswith("Spark executed batch 1 again: run ")
+    seen = shown(folder / "orders.zip", tmp_path)
+    assert seen.attempts == {"orders-price.0": 2, "orders-write.0": 2}
+    twice = [row for row in seen.rows["sinks"] if row["key"] == "1207"]
+    prices = [(row["attempt"], row["epoch"], json.loads(row["value"])["price"]) for row in twice]
+    assert prices == [(0, 1, 19.9), (1, 1, 24.9)]
+
+
+def test_with_precise_retries_and_a_sink_that_knows_orders_the_same_kill_ends_exactly_once(tmp_path: Path) -> None:
+    put_orders(tmp_path)
+    with open_shop() as shop:
+        run_and_kill(tmp_path, shop, "replay")
+        SparkJob(EXAMPLE, tmp_path, shop.address, "replay", logs=tmp_path).succeed()
+    # The batch was written twice, and every order is what it was.
+    assert len(shop.orders) == 16
+    assert all(shop.by_number[order["order"]] == order for order in shop.orders)
+    assert sorted(shop.by_number) == [order for orders in ORDERS.values() for order in orders]
+    assert shop.by_number[1207]["price"] == 19.9
+    recording = tmp_path / "recordings" / "orders"
+    with dumped(recording, tmp_path / "orders.zip") as bundle:
+        assert gaps(recording) == []
+        for task in ("orders-price.0", "orders-write.0"):
+            report = side_by_side(bundle, task)
+            assert report["only_longer"] == "second", report["sentence"]
+        (ended,) = [
+            event for event in bundle.events() if event["type"] == "retry-ended" and event["task"] == "orders-price.0"
+        ]
+        assert (ended["epoch"], ended["answers"], ended["how"]) == (1, 4, "whole")
