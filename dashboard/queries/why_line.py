@@ -84,12 +84,18 @@ def _link(job_id: str, cause: dict[str, Any], branches: int) -> Link:
     kind, _, rest = cause["ref"].partition(":")
     step = int(rest) if kind == "step" and rest.isdigit() else None
     label = f"step {step:,}" if step is not None else LABELS.get(kind, kind)
-    return Link(cause["ref"], label, cause["text"], _href(job_id, cause["ref"], step), step, branches)
+    return Link(cause["ref"], label, cause["text"], _href(job_id, cause, step), step, branches)
 
 
-def _href(job_id: str, ref: str, step: int | None) -> str:
+def _href(job_id: str, cause: dict[str, Any], step: int | None) -> str:
+    """The step; the log where a determinant stands; who held how much of a task's log when something happened."""
     if step is not None:
         return f"?step={step}"
-    if match := DETERMINANT.fullmatch(ref):
+    if match := DETERMINANT.fullmatch(cause["ref"]):
         return f"/jobs/{job_id}/logs/?{urlencode(match.groupdict())}"
-    return ""
+    row = cause.get("row") or {}
+    task = row.get("task") or row.get("at")
+    if not task:
+        return ""
+    when = {} if row.get("t_us") is None else {"t": row["t_us"]}
+    return f"/jobs/{job_id}/paths/?{urlencode({'task': task, **when})}"

@@ -47,12 +47,6 @@ def as_json(value: Any) -> str:
 
 
 @register.filter
-def sides(one: dict[str, Any]) -> list[Any]:
-    """Both sides of a difference."""
-    return [one["first"], one["second"]]
-
-
-@register.filter
 def source_line(line: str) -> SafeString:
     """`file.py:12 `x = y``: the place, and the text of the line as code, without its marks."""
     place, _, text = line.partition(" `")

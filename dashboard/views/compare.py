@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dashboard.comparing import Chosen, compare
-from dashboard.models import Job
+from dashboard.models import Job, Replay
 from dashboard.models.status import READABLE
 from dashboard.problems import Problem
 from dashboard.queries.graph import job_graph
@@ -42,11 +42,28 @@ def compare_page(request: HttpRequest) -> HttpResponse:
     if context["asked"]:
         try:
             context["report"] = compare(user, first, second)
+            context["rows"] = _rows(context["report"], [_replay_of(user, one) for one in (first, second)])
         except Problem as problem:
             if problem.status in (404, 500):
                 raise
             context["refused"] = problem.message
     return render(request, "dashboard/compare.html", context)
+
+
+def _rows(report: dict[str, Any], replays: list[Replay | None]) -> list[tuple[dict[str, Any], list[Any]]]:
+    """Each difference with its two sides, and for each side the replay that has its step."""
+    pairs = [(one, zip((one["first"], one["second"]), replays, strict=True)) for one in report["differences"]]
+    return [(one, [(side, _with(replay, side)) for side, replay in sides]) for one, sides in pairs]
+
+
+def _with(replay: Replay | None, side: dict[str, Any] | None) -> Replay | None:
+    return replay if replay and side and side["step"] < replay.steps else None
+
+
+def _replay_of(user: Any, chosen: Chosen) -> Replay | None:
+    """Of the attempt from its own log: its steps have the numbers that the comparison names."""
+    own = {"job": chosen.job, "task": chosen.task, "attempt": chosen.attempt, "failure": None, "change__isnull": True}
+    return Replay.objects.visible_to(user).filter(**own, status__in=READABLE).defer("detail").first()
 
 
 def _chosen(

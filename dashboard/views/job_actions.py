@@ -17,7 +17,7 @@ from dashboard.queries.failures import job_failures
 from dashboard.queries.graph import job_graph
 from dashboard.queries.lake import lake
 from dashboard.views.access import own_job, owns, person, visible_job
-from dashboard.views.parameters import whole_of
+from dashboard.views.parameters import whole, whole_of
 from dashboard.views.telling import tells_problems
 from replay.debugger.diverging.findings import OnDivergence
 from replay.debugger.executing.following import UNTIL
@@ -69,6 +69,7 @@ def replays(request: HttpRequest, job_id: str) -> HttpResponse:
         "replays": list(job.replays.select_related("owner")),
         "failures": job_failures(lake(), job=job.id) if job.readable else [],
         "task_ids": [task.id for task in found.manifest.tasks] if found else [],
+        "chosen": {"task": request.GET.get("task", ""), "attempt": whole(request, "attempt", 0)},
     }
     return render(request, "dashboard/replays.html", context)
 

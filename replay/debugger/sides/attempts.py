@@ -232,10 +232,10 @@ def _sentence(first: Side, second: Side, differences: list[Difference], executed
         ended, on = (second, first) if longer == "first" else (first, second)
         item = root.first or root.second
         did = f"{ended.name} and {on.name} did the same{within} until {ended.name} ended"
-        more = "" if item is None else f"; {on.name} goes on with {item.said}{_at(item)}"
+        more = "" if item is None else f"; {on.name} goes on: {item.said}{_at(item)}"
         return f"{did}{more}.{f' Their records were not processed again: {lacking}' if lacking else ''}"
-    sides = " and ".join(
-        f"{side.name} has {'no more' if item is None else item.said}{_at(item)}"
+    sides = "; ".join(
+        f"{side.name}: {'no more' if item is None else item.said}{_at(item)}"
         for side, item in ((first, root.first), (second, root.second))
     )
     said = f"{names}{within} first differ in {_NOUNS[root.stream]} {root.number:,}: {sides}."

@@ -233,6 +233,12 @@ def test_two_attempts_side_by_side_of_jobs_that_both_may_be_seen(job: Job, owner
     assert report["only_longer"] == "second"
     page = as_seen_by(owner).get(f"/compare/?job={job.id}&task=map-1.0&attempt=0&other_attempt=1").content.decode()
     assert "The same, as far as both go" in page
+    assert f"/jobs/{job.id}/replays/?task=map-1.0&amp;attempt=1" in page and "this step" not in page
+    with_it = Replay.objects.create(job=job, owner=owner, task="map-1.0", attempt=1, status="ready", steps=10**6)
+    of_a_failure = Replay.objects.create(job=job, owner=owner, task="map-1.0", failure=0, status="ready", steps=10**6)
+    page = as_seen_by(owner).get(f"/compare/?job={job.id}&task=map-1.0&attempt=0&other_attempt=1").content.decode()
+    step = report["differences"][0]["second"]["step"]
+    assert f'href="/replays/{with_it.id}/?step={step}"' in page and of_a_failure.id not in page
     answer = as_seen_by(owner).get(f"/api/v1/compare?job={job.id}&task=map-1.0").json()
     assert answer["report"]["sentence"] == report["sentence"]
     with pytest.raises(Problem) as refused:

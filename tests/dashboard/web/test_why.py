@@ -13,7 +13,7 @@ import pytest
 
 from dashboard.queries import effects, why
 from dashboard.queries.lake import lake
-from dashboard.queries.why_line import why_line
+from dashboard.queries.why_line import _href, why_line
 from dashboard.queries.why_path import TRIVIAL
 from ingest.lake.step_reader import StepReader
 from ingest.lake.steps import ParquetStepSink
@@ -128,6 +128,19 @@ def test_only_the_walk_from_state_to_state_is_folded_and_unfolds_to_the_whole_ch
         unfolded = [link.ref for shown in line.line for link in (*shown.folded, shown)]
         assert unfolded == [link.ref for link in everything.line] and not is_step(unfolded[-1]), (made.name, step)
     assert folded or made.name != "world 1014"
+
+
+@pytest.mark.parametrize(
+    ("ref", "row", "leads"),
+    [
+        ("event:7", {"n": 7, "at": "map-1.0", "t_us": 5}, "/jobs/j_one/paths/?task=map-1.0&t=5"),
+        ("delta:a.0>b.0#1/map-1.0/main", {"task": "map-1.0"}, "/jobs/j_one/paths/?task=map-1.0"),
+        ("event:8", {"n": 8, "t_us": 5}, ""),
+        ("event:9", None, ""),
+    ],
+)
+def test_what_the_recording_names_leads_to_the_page_that_shows_it(ref: str, row: Any, leads: str) -> None:
+    assert _href("j_one", {"ref": ref, "row": row}, None) == leads
 
 
 def test_a_determinants_history_is_its_merge_its_answer_and_the_delta_that_had_brought_it(made: Made) -> None:
