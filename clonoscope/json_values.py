@@ -11,16 +11,17 @@ from replay.model import json_bytes, read_json
 
 def to_json(value: Any) -> Any:
     """The value as JSON gives it back; raises `TypeError` or `ValueError` where there is none."""
-    return read_json(json_bytes(_encoded(value)))
+    return read_json(json_bytes(encoded(value)))
 
 
-def _encoded(value: Any) -> Any:
+def encoded(value: Any) -> Any:
+    """What JSON knows in place of what it doesn't; what else there may be is found when it is written."""
     if isinstance(value, bytes | bytearray | memoryview):
         return {"b64": base64.b64encode(bytes(value)).decode()}
     if isinstance(value, dict):
-        return {key: _encoded(one) for key, one in value.items()}
+        return {key: encoded(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_encoded(one) for one in value]
+        return [encoded(one) for one in value]
     return value
 
 

@@ -26,6 +26,8 @@ class Redaction:
                 )
         self._paths = [tuple(path.split(".")) for path in paths]
         self._everything = everything
+        # Whether anything is.
+        self.active = everything or bool(paths)
         self._key = secrets.token_bytes(32)
 
     @property

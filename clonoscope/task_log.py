@@ -130,8 +130,8 @@ class TaskLog:
         if length > w.LONGEST_WORDS:
             self.gap(f"an entry of {len(payload)} bytes is longer than {w.LONGEST_BYTES}")
             return
-        pending = w.long_header(kind, 0, payload, padded, done=False)
-        done = w.long_header(kind, 0, payload, padded, done=True)
+        pending = w.long_header(kind, payload, padded)
+        done = w.finished(pending, padded)
         as_words = memoryview(padded).cast("Q")
         with self.lock:
             placed = self._announce(pending, length)
@@ -253,7 +253,7 @@ class TaskLog:
         padded = w.padded_to_words(meta)
         end = w.HEADER_WORDS + 1 + len(padded) // w.WORD_BYTES
         view[w.HEADER_WORDS + 1 : end] = memoryview(padded).cast("Q")
-        view[w.HEADER_WORDS] = w.long_header(w.META, 0, meta, padded, done=True)
+        view[w.HEADER_WORDS] = w.finished(w.long_header(w.META, meta, padded), padded)
         view[w.H_PROGRESS] = self.taken
         self.segment = segment
         self.adv = 0

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from clonoscope import words as w
 from clonoscope.durability import sync
 from clonoscope.errors import WrongUse
-from clonoscope.json_values import json_in, to_json
+from clonoscope.json_values import encoded, json_in, to_json
 from clonoscope.retries import RetriedLog
 from clonoscope.services import current, epoch_hooks
 from clonoscope.task_log import TaskLog
+from replay.model import json_bytes
 
 if TYPE_CHECKING:
     from clonoscope.recording import Recording
@@ -272,16 +273,28 @@ class Task:
 
         `of`: it comes from this one of the task's records, as `records_taken` counted before that was taken.
         """
-        fields: dict[str, Any] = {"record": self._kept(record)}
+        quick = self._retried is None and not self.recording.redaction.active
+        fields: dict[str, Any] = {"record": encoded(record) if quick else self._kept(record)}
         if id is not None:
             fields["id"] = id
         if of is not None:
             fields["of"] = of
         if source is not None:
             fields["source"] = [list(pair) for pair in source]
+        if quick:
+            self._put_output(fields, record)
+            return
         if self._retried is not None:
             self._retried.gave(fields)
         self._put(w.OUTPUT, fields)
+
+    def _put_output(self, fields: dict[str, Any], record: Any) -> None:
+        """Most can be written at once; of what can't, it is said why."""
+        try:
+            data = json_bytes(fields)
+        except (TypeError, ValueError, RecursionError):
+            data = json_bytes(fields | {"record": self._kept(record)})
+        self.log.put_long(w.OUTPUT, data)
 
     def message(
         self,
@@ -294,7 +307,7 @@ class Task:
     ) -> None:
         """A message left for a topic; key and value are text or bytes. Text that is JSON becomes so in the bundle."""
         kept, key, value = self.recording.kept, _text(key), _text(value)
-        if self.recording.redaction.paths:
+        if self.recording.redaction.active:
             # What is to be redacted may stand in the text.
             record = [kept(json_in(key)), timestamp, kept(json_in(value))]
             fields: dict[str, Any] = {"topic": topic, "record": record}

@@ -43,6 +43,7 @@ RANDOM_STEPS = 1 << 53
 
 # LONG: a type, whether it is finished, unused bytes at the end, length in words, CRC-32 of the words that follow.
 TYPE_SHIFT, DONE, PAD_SHIFT, LENGTH_SHIFT = 51, 1 << 50, 47, 32
+_LONG = LONG << KIND_SHIFT
 LONGEST_WORDS = (1 << 15) - 1
 LONGEST_BYTES = LONGEST_WORDS * WORD_BYTES
 
@@ -78,13 +79,16 @@ class Torn:
     why: str
 
 
-def long_header(kind_of_entry: int, advance: int, payload: bytes, padded: bytes, *, done: bool) -> int:
-    """The header of a long entry. `advance` is shifted already, as a log holds it."""
+def long_header(kind_of_entry: int, payload: bytes, padded: bytes) -> int:
+    """The header of a long entry that is not finished yet; `finished` has that of one that is."""
     words = len(padded) // WORD_BYTES
     check(words <= LONGEST_WORDS, "an entry is longer than its header can say")
-    header = LONG << KIND_SHIFT | kind_of_entry << TYPE_SHIFT | (len(padded) - len(payload)) << PAD_SHIFT
-    header |= words << LENGTH_SHIFT
-    return (header | (DONE | zlib.crc32(padded) if done else 0)) + advance
+    return _LONG | kind_of_entry << TYPE_SHIFT | len(padded) - len(payload) << PAD_SHIFT | words << LENGTH_SHIFT
+
+
+def finished(header: int, padded: bytes) -> int:
+    """With the checksum of what was written."""
+    return header | DONE | zlib.crc32(padded)
 
 
 def padded_to_words(payload: bytes) -> bytes:

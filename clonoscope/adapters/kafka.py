@@ -61,7 +61,8 @@ class RecordedConsumer:
 
     def __init__(self, consumer: Any, partitions: Partitions):
         self._consumer, self._partitions = consumer, partitions
-        self._poll, self._take = consumer.poll, partitions.take
+        self._take = partitions.taker()
+        self.poll = self._polling(consumer.poll)
         self._batch: Messages | None = None
         # Where a job stores offsets itself: these, and not what was read, are what a commit commits.
         self._stored: dict[tuple[str, int], int] = {}
@@ -72,22 +73,28 @@ class RecordedConsumer:
 
     # --- what is taken ---
 
-    def poll(self, timeout: float = _NOW) -> Any:
-        """As the consumer's. Whatever is asked up to the next call is asked for the message that is given."""
-        if self._batch is not None:
-            self._finish_batch()
-        message = self._poll(timeout)
-        if message is None or message.error() is not None:
-            current.set(UNRECORDED)
-        else:
-            self._take(message.topic(), message.partition(), message.offset(), message)
-        return message
+    def _polling(self, poll: Callable[[float], Any]) -> Callable[..., Any]:
+        take, idle = self._take, self._partitions.idle
+
+        def polled(timeout: float = _NOW) -> Any:
+            """As the consumer's. Whatever is asked up to the next call is asked for the message that is given."""
+            if self._batch is not None:
+                self._finish_batch()
+            message = poll(timeout)
+            if message is None or message.error() is not None:
+                idle()
+            else:
+                take(message)
+            return message
+
+        return polled
 
     def consume(self, num_messages: int = 1, timeout: float = _NOW) -> Messages:
         """As the consumer's. Messages are taken as they are iterated over."""
         self._finish_batch()
         self._partitions.idle()
-        self._batch = Messages(self._consumer.consume(num_messages, timeout), self._partitions)
+        messages = self._consumer.consume(num_messages, timeout)
+        self._batch = Messages(messages, self._partitions, self._take)
         return self._batch
 
     def _finish_batch(self) -> None:
@@ -175,7 +182,8 @@ class RecordedProducer:
 
     def __init__(self, producer: Any, partitions: Partitions):
         self._producer, self._partitions = producer, partitions
-        self._produce, self._output = producer.produce, partitions.output
+        if partitions.outputs:
+            self.produce = self._producing(producer.produce)
         self._sent: list[tuple[str, int, int]] = []
 
     def __getattr__(self, name: str) -> Any:
@@ -184,11 +192,16 @@ class RecordedProducer:
     def __len__(self) -> int:
         return len(self._producer)
 
-    def produce(self, topic: str, value: Any = None, key: Any = None, *more: Any, **keywords: Any) -> Any:
-        """As the producer's. What it refuses is not recorded."""
-        done = self._produce(topic, value, key, *more, **keywords)
-        self._output(topic, key, value, keywords.get("timestamp", 0))
-        return done
+    def _producing(self, produce: Callable[..., Any]) -> Callable[..., Any]:
+        output = self._partitions.output
+
+        def produced(topic: str, value: Any = None, key: Any = None, *more: Any, **keywords: Any) -> Any:
+            """As the producer's. What it refuses is not recorded."""
+            done = produce(topic, value, key, *more, **keywords)
+            output(topic, key, value, keywords.get("timestamp", 0))
+            return done
+
+        return produced
 
     # --- transactions, which commit what was read as well ---
 
@@ -218,9 +231,9 @@ _CONSUMERS: weakref.WeakSet[RecordedConsumer] = weakref.WeakSet()
 class Messages(list[Any]):
     """What was consumed at once. The job is at work on a message from when it is iterated to."""
 
-    def __init__(self, messages: Any, partitions: Partitions):
+    def __init__(self, messages: Any, partitions: Partitions, take: Callable[[Any], None]):
         super().__init__(messages)
-        self._partitions = partitions
+        self._partitions, self._take = partitions, take
         self.given = 0
 
     def __iter__(self) -> Iterator[Any]:
@@ -233,7 +246,7 @@ class Messages(list[Any]):
         if message.error() is not None:
             self._partitions.idle()
         elif place >= self.given:
-            self._partitions.take(message.topic(), message.partition(), message.offset(), message)
+            self._take(message)
         else:  # iterated over once more
             self._partitions.again(message.topic(), message.partition())
         self.given = max(self.given, place + 1)

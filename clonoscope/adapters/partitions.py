@@ -71,12 +71,14 @@ class Partitions:
         identify: Identify | None = None,
     ):
         self.recording = start(recording, **settings) if isinstance(recording, str) else recording
-        self.operator, self.outputs, self.hashes, self.identify = operator, outputs, hashes, identify
+        # What is retried is known again by its hash.
+        self.operator, self.outputs, self.identify = operator, outputs, identify
+        self.hashes = hashes or self.recording.retry is not None
         self.found: dict[tuple[str, int], Partition] = {}
         self.last: Partition | None = None
         self.at_work: Partition | None = None
         # Whether more of a record is kept than where it stands.
-        self.whole = hashes or self.recording.payload == "full"
+        self.whole = self.hashes or self.recording.payload == "full"
         # Answers of attempts before are taken: records are compared, one by one.
         self.retried = self.recording.retry is not None
 
@@ -88,31 +90,35 @@ class Partitions:
             made = self.found[topic, partition] = Partition(task, topic, partition)
         return made
 
-    def take(self, topic: str, partition: int, offset: int, message: Any) -> None:
-        """A message was given to the job. The way of most of them is written out, as it is that of every record."""
-        found = self.last
-        if found is None or found.partition != partition or found.topic != topic:
-            found = self.last = self.of(topic, partition)
-        if self.whole:
-            data = message.value() if self.hashes else None
-            full = self.recording.payload == "full"
-            found.take(offset, readable(message) if full else None, data if isinstance(data, bytes) else None)
-            return
-        log = found.task.log
-        if self.retried:
-            found.take(offset)
-        elif offset == log.next_offset and log.in_epoch and log.input >= 0 and log.adv < _MANY_TAKEN:
+    def taker(self) -> Callable[[Any], None]:
+        """What is called for every message that is given to the job; so the way of most is written out."""
+        get, put, many, one, progress = current.get, current.set, _MANY_TAKEN, w.ADVANCE_ONE, w.H_PROGRESS
+
+        def take(message: Any) -> None:
+            found, offset = self.last, message.offset()
+            if found is None or message.partition() != found.partition or message.topic() != found.topic:
+                found = self.last = self.of(message.topic(), message.partition())
+            log = found.task.log
+            if self.whole or offset != log.next_offset or not log.in_epoch or log.input < 0 or log.adv >= many:
+                self._take(found, offset, message)
+                return
             # As `Task.take`.
             log.next_offset = offset + 1
-            log.adv += w.ADVANCE_ONE
+            log.adv += one
             log.taken = taken = log.taken + 1
             try:
-                log.view[w.H_PROGRESS] = taken
+                log.view[progress] = taken
             except IndexError:
                 log.no_room()
-            current.set(log)
-        else:
-            found.take(offset)
+            if get() is not log:
+                put(log)
+
+        return take
+
+    def _take(self, found: Partition, offset: int, message: Any) -> None:
+        data = message.value() if self.hashes else None
+        record = readable(message) if self.recording.payload == "full" else None
+        found.take(offset, record, data if isinstance(data, bytes) else None)
 
     def output(self, topic: str, key: Any, value: Any, timestamp: int = 0) -> None:
         """A message was given away; it is that of the record that is being worked on."""

@@ -16,6 +16,9 @@ from replay.model import read_json
 # What of an application is taken over, each before it runs.
 _PARTS = ("_consumer", "_producer", "_processing_context", "_process_message", "_on_revoke", "_on_lost")
 
+# Of its consumer, what gives messages as the broker has them.
+_POLLS = ("_poll_unbuffered", "_poll_buffered")
+
 
 def record(
     recording: Recording | str,
@@ -35,6 +38,7 @@ def record(
     what a checkpoint changed in the stores is. `identify` gives an output's id. Raises `WrongUse` for what is none.
     """
     missing = [name for name in _PARTS if not hasattr(app, name)]
+    missing += [name for name in _POLLS if not hasattr(getattr(app, "_consumer", None), name)]
     if missing:
         raise WrongUse(
             f"{type(app).__qualname__} is no application of Quix Streams that this recorder knows (no {missing[0]})",
@@ -57,7 +61,8 @@ class _Recorded:
         app._process_message = self._processing(app._process_message)
         app._on_revoke = self._revoking(app._on_revoke)
         app._on_lost = self._revoking(app._on_lost)
-        app._consumer.poll_row = self._polling(app._consumer.poll_row)
+        for name in _POLLS:
+            setattr(app._consumer, name, self._polling(getattr(app._consumer, name)))
         app._consumer.commit = self._committing(app._consumer.commit, lambda *_, offsets=None, **__: offsets)
         producer = app._producer
         producer.commit_transaction = self._committing(producer.commit_transaction, lambda offsets, *_, **__: offsets)
@@ -88,18 +93,17 @@ class _Recorded:
             at_work.task.fail(fault)
 
     def _polling(self, poll: Callable[..., Any]) -> Callable[..., Any]:
-        partitions = self.partitions
+        partitions, take = self.partitions, self.partitions.taker()
 
-        def poll_row(*arguments: Any, **keywords: Any) -> Any:
-            found = poll(*arguments, **keywords)
-            row = (found[0] if found else None) if isinstance(found, list) else found
-            if row is not None:
+        def polled(*arguments: Any, **keywords: Any) -> Any:
+            message = poll(*arguments, **keywords)
+            if message is not None:
                 # What is asked while it is processed is asked in a copy of this context.
-                partitions.take(row.topic, row.partition, row.offset, row)
+                take(message)
                 partitions.at_work = partitions.last
-            return found
+            return message
 
-        return poll_row
+        return polled
 
     # --- outputs ---
 
