@@ -24,6 +24,8 @@ def excerpt(replay: Replay) -> HttpResponse:
     """As a file to keep as a regression test."""
     if replay.verdict != "diverged":
         raise Problem(409, "Only a replay that diverged has an excerpt that still diverges.")
+    if replay.elsewhere:
+        raise Problem(409, "This replay was made elsewhere; `clonoscope minimise` makes its excerpt there.")
     if replay.change is not None:
         raise Problem(409, "A fork differs from its recording because it was changed: there is nothing to shrink.")
     if not store.pack_path(replay.job_id).exists():

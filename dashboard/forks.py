@@ -98,6 +98,8 @@ def steps_in_parent(fork: Replay, steps: Iterable[int]) -> dict[int, int]:
 def _check_parent(parent: Replay, step: int) -> None:
     if len(parent.chain) >= MOST_CHANGES:
         raise Refused(f"{len(parent.chain)} forks stand one on another here; fork one of those before it.")
+    if parent.elsewhere:
+        raise Refused("This replay was made elsewhere, where the job's code is; here it can't be forked.")
     if parent.status not in READABLE or parent.verdict not in FORKABLE:
         came = parent.verdict or parent.status
         raise Refused(f"This replay is {came}; what its forks would begin from is not known.")

@@ -21,8 +21,8 @@ def pack_path(job_id: str) -> Path:
 
 
 def job_of(path: Path) -> str:
-    """The job that a file of the store belongs to; a pack being written has a name of its own around the job's."""
-    found = re.search(r"j_[0-9a-z]{12}", path.name)
+    """The job, or replay, that a file of the store belongs to; one being written has a name of its own around that."""
+    found = re.search(r"[jr]_[0-9a-z]{12}", path.name)
     return found.group() if found else ""
 
 

@@ -420,6 +420,20 @@ def run_import(
     return _answered("importing", "import", asked, too_long, limits, log_path, never)
 
 
+def run_steps(
+    steps: Path, folder: Path, most_bytes: int, limits: ReplayLimits, log_path: Path, cancelled: Cancelled = never
+) -> dict[str, Any]:
+    """Takes a file of steps that were made elsewhere into `folder`, in a child of its own; gives what it tells.
+
+    Raises `ReplayFailed`, where the file is refused, or `ReplayChildDied`.
+    """
+    too_long = f"the steps were refused: reading them took more than {limits.wall_s:,} s"
+    asked = {"steps": str(Path(steps).absolute()), "folder": str(Path(folder).absolute()), "most_bytes": most_bytes}
+    return _answered(
+        "steps_elsewhere", "steps", asked | {"limits": asdict(limits)}, too_long, limits, log_path, cancelled
+    )
+
+
 def _answered(
     module: str,
     what: str,

@@ -75,6 +75,7 @@ def replay_out(replay: Replay) -> dict[str, Any]:
         "fork_step": replay.fork_step,
         "change": replay.change,
         "before": replay.before,
+        "elsewhere": replay.elsewhere,
         "status": replay.status,
         "message": replay.message,
         "verdict": replay.verdict,

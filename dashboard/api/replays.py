@@ -7,13 +7,30 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
-from dashboard import jobs
+from dashboard import elsewhere, jobs
 from dashboard.api.auth import caller
 from dashboard.api.presenting import own_replay, replay_detail, replay_out, visible_job, visible_replay
 from dashboard.api.schemas import Error, ReplayDetail, ReplayIn, ReplayList
 from dashboard.excerpts import excerpt
+from dashboard.uploads.admission import admit, printable
+from dashboard.uploads.landing import Landing
+from dashboard.uploads.passage import Stage, passage_of
 
 router = Router(tags=["replays"])
+STEPS_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["steps"],
+                    "properties": {"steps": {"type": "string", "format": "binary"}},
+                }
+            }
+        },
+    }
+}
 
 
 @router.get("/jobs/{job_id}/replays", response={200: ReplayList, 404: Error})
@@ -30,6 +47,25 @@ def start_replay(request: HttpRequest, job_id: str, asked: ReplayIn) -> Status[d
     job = visible_job(user, job_id)
     how = asked.on_divergence, asked.hunt, asked.until
     replay = jobs.start_replay(user, job, asked.task, asked.failure, asked.attempt, *how)
+    return Status(202, replay_detail(replay))
+
+
+@router.post(
+    "/jobs/{job_id}/replays/steps",
+    response={202: ReplayDetail, 204: None, **dict.fromkeys((404, 409, 411, 413, 415, 422, 503, 507), Error)},
+    openapi_extra=STEPS_BODY,
+)
+def upload_steps(request: HttpRequest, response: HttpResponse, job_id: str) -> Status[Any]:
+    """A replay that was made elsewhere, as `clonoscope replay --out` writes it; taken whole or not at all. A form that
+    is sent to the job's replays themselves comes here too."""
+    user, passage = caller(request), passage_of(request)
+    job = visible_job(user, job_id)
+    if passage.stage is Stage.ASKING:
+        elsewhere.check(job, passage.announced_bytes)
+        passage.landing = Landing(admit(user, "steps", passage.announced_bytes or 0), form=True)
+        return Status(204, None)
+    replay = elsewhere.take(user, job, passage.landed().path, printable(passage.name))
+    response["Location"] = f"/replays/{replay.id}/"
     return Status(202, replay_detail(replay))
 
 

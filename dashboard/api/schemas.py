@@ -123,6 +123,7 @@ class ReplayOut(Schema):
     fork_step: int | None
     change: dict[str, Any] | None
     before: list[dict[str, Any]] = Field(description="of a fork of a fork, {step, change} of each fork before it")
+    elsewhere: bool = Field(description="whether it was made elsewhere, and its steps uploaded")
     status: str
     message: str
     verdict: str

@@ -60,6 +60,10 @@ class Replay(models.Model):
     own_step = models.BigIntegerField(null=True, blank=True)
     # Of a fork, the step at which the replay diverged that was forked first.
     diverged_at = models.BigIntegerField(null=True, blank=True)
+    # Its steps were uploaded: it was made where the job's code is, and nobody here can make it again.
+    elsewhere = models.BooleanField(default=False)
+    # What such steps take on the disk counts into its owner's quota.
+    bytes = models.BigIntegerField(default=0)
     status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
     message = models.TextField(blank=True, default="")
     verdict = models.CharField(max_length=16, choices=Verdict, blank=True, default="")

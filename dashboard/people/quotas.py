@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Sum
 
-from dashboard.models import Job, Quota, Upload
+from dashboard.models import Job, Quota, Replay, Upload
 
 
 def quota_bytes(user: User) -> int:
@@ -15,7 +15,9 @@ def quota_bytes(user: User) -> int:
 
 
 def stored_bytes(user: User) -> int:
-    return int(Job.objects.filter(owner=user).aggregate(sum=Sum("bytes"))["sum"] or 0)
+    """Bundles, and steps that were uploaded."""
+    owned = (kind.objects.filter(owner=user).aggregate(sum=Sum("bytes"))["sum"] for kind in (Job, Replay))
+    return sum(int(one or 0) for one in owned)
 
 
 def used_bytes(user: User) -> int:

@@ -26,7 +26,9 @@ log = logging.getLogger("clonoscope.uploads")
 
 JOBS_PATH = "/api/v1/jobs"
 UPLOAD_PATH = re.compile(r"/api/v1/uploads/[^/]+")
-FILE_FIELD = "bundle"
+# A form that goes to a job's replays brings steps; what is no form starts a replay.
+STEPS_PATH = re.compile(r"(/api/v1/jobs/[^/]+/replays)(/steps)?")
+FILE_FIELD, STEPS_FIELD = "bundle", "steps"
 FORM = b"application/x-www-form-urlencoded"
 
 
@@ -43,7 +45,11 @@ class UploadsAhead:
         method, path = scope["method"], scope["path"]
         boundary = boundary_of(header(scope, b"content-type"))
         if method == "POST" and path == JOBS_PATH and boundary:
-            await _Upload(self._django, scope, receive, send).form(boundary)
+            await _Upload(self._django, scope, receive, send).form(boundary, FILE_FIELD)
+        elif method == "POST" and boundary and (steps := STEPS_PATH.fullmatch(path)):
+            path = f"{steps[1]}/steps"
+            there = {**scope, "path": path, "raw_path": path.encode()}
+            await _Upload(self._django, there, receive, send).form(boundary, STEPS_FIELD)
         elif method == "PATCH" and UPLOAD_PATH.fullmatch(path):
             await _Upload(self._django, scope, receive, send).piece()
         else:
@@ -81,10 +87,10 @@ class _Upload:
         self._scope = {**scope, SCOPE_KEY: self._passage}
         self._django, self._receive, self._send = django, receive, send
 
-    async def form(self, boundary: bytes) -> None:
-        """A whole bundle in one form: a job comes of it, or nothing stays."""
+    async def form(self, boundary: bytes, file_field: str) -> None:
+        """A whole file in one form: a job comes of it, or a replay, or nothing stays."""
         async with ThreadSensitiveContext():
-            await self._answered(self._take_form(Form(self._receive, boundary, FILE_FIELD)), self._remove)
+            await self._answered(self._take_form(Form(self._receive, boundary, file_field)), self._remove)
 
     async def piece(self) -> None:
         """A piece of a resumable upload: what came before a fault or a lost connection is kept."""

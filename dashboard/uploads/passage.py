@@ -41,5 +41,9 @@ def passage_of(request: HttpRequest) -> Passage:
     scope: dict[str, Any] = getattr(request, "scope", {})
     passage = scope.get(SCOPE_KEY)
     if not isinstance(passage, Passage):
-        raise Problem(415, "Send the bundle as multipart/form-data, in a field named bundle; or use /api/v1/uploads.")
+        raise Problem(
+            415,
+            "Send the file as multipart/form-data: a bundle in a field named bundle, or through /api/v1/uploads; steps "
+            "in a field named steps.",
+        )
     return passage

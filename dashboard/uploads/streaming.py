@@ -108,7 +108,7 @@ class Form:
                 case PartData(data=data):
                     value += data
                     if len(value) > FIELD_BYTES:
-                        raise Problem(413, f"The field “{name[:100]}” before the bundle is too long.")
+                        raise Problem(413, f"The field “{name[:100]}” before the file is too long.")
                 case PartEnded():
                     self.fields[name] = value.decode("utf-8", "replace")
         raise Problem(422, f"The form has no file in a field named {self._file_field}.")

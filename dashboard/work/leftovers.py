@@ -59,7 +59,9 @@ def _lake() -> Iterable[Path]:
 
 def _replays() -> Iterable[Path]:
     for entry in _entries(store.replays()):
-        if entry.name.startswith("r_") and not Replay.objects.filter(id=entry.name).exists():
+        if not entry.name.startswith("r_") or store.is_entering(entry.name):
+            continue
+        if not Replay.objects.filter(id=entry.name).exists():
             remove_path(entry)
             yield entry
     yield from _versions(store.replays())
@@ -77,7 +79,7 @@ def _half_switched(lake: Path) -> Iterable[Path]:
 def _versions(lake: Path) -> Iterable[Path]:
     for version in _entries(lake / ".versions"):
         target, _, work_attempt = version.name.partition(".")
-        if _attempt_runs(work_attempt):
+        if _attempt_runs(work_attempt) or store.is_entering(target):
             continue
         link = lake / target
         if not link.is_symlink() or link.resolve() != version.resolve():

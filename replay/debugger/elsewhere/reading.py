@@ -46,7 +46,7 @@ _REMEDY = "Write it with `clonoscope replay --out steps.zip`, and send it as it 
 
 def limits(most_bytes: int = 1 << 30) -> Limits:
     """How much of such a file is unpacked before it is refused."""
-    return Limits(max_bytes=most_bytes, max_members=len(_MEMBERS), max_member_bytes=most_bytes, max_name_bytes=64)
+    return Limits(max_bytes=most_bytes, max_members=2 * len(_MEMBERS), max_member_bytes=most_bytes, max_name_bytes=64)
 
 
 class StepsRefused(ReplayError):

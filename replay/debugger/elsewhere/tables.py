@@ -69,10 +69,6 @@ def _text(most: int) -> Rule:
             return "must be text"
         if len(value) > most:
             return f"is longer than {most:,} characters"
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return "holds half of a character"
         return None
 
     return rule

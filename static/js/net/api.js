@@ -42,6 +42,14 @@ export async function sendJson(method, url, body) {
   return response.status === 204 ? undefined : response.json();
 }
 
+/** A form with its file, as the browser would send it; the answer is JSON all the same. */
+export async function sendForm(form) {
+  const body = new FormData(form);
+  const response = await ask(form.action, { method: "POST", headers: { "X-CSRFToken": csrfToken() }, body });
+  if (!response.ok) throw await errorOf(response);
+  return response.json();
+}
+
 /** A part of a page as the server renders it: the nodes to put in place. Parsed without running anything. */
 export async function getPart(url, { signal } = {}) {
   const response = await ask(url, { headers: { Accept: "text/html" }, signal });
