@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clonoscope import __version__
 from clonoscope.errors import WrongUse
-from clonoscope.onsite import replaying
+from clonoscope.onsite import covering, minimising, replaying
 from clonoscope.publishing import publish
 from clonoscope.reading import attempts_of, processes_of, size_of
 from replay.errors import ReplayError
@@ -34,12 +34,22 @@ def parser() -> argparse.ArgumentParser:
     replay = commands.add_parser("replay", help="run the job's own function along a recording, here")
     replaying.add_arguments(replay)
     replay.set_defaults(run=replaying.run)
+    minimise = commands.add_parser("minimise", help="keep the smallest excerpt that still goes wrong in the same way")
+    minimising.add_arguments(minimise)
+    minimise.set_defaults(run=minimising.run)
+    coverage = commands.add_parser("coverage", help="run a job for a while, and list what it asks past the recorder")
+    covering.add_arguments(coverage)
+    coverage.set_defaults(run=covering.run)
     return made
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit status: 0 good, 1 an error, 2 wrong usage, 3 a verdict that is not good."""
-    chosen = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    # What stands behind -- is a job's own command line.
+    at = given.index("--") if "--" in given else len(given)
+    chosen = parser().parse_args(given[:at])
+    chosen.job = given[at + 1 :]
     try:
         return int(chosen.run(chosen))
     except WrongUse as fault:

@@ -140,6 +140,8 @@ class Execution:
         if state is not None:
             self.application.call("restore", state)
         self.telling.begin(self.application, state)
+        if state is not None and type(self.sink) is not NoSteps:
+            self.telling.state(self.application.call("snapshot"))
 
     def _run_epoch(self, epoch: int) -> None:
         places = [place for run in self.answers.runs(epoch) for place in self.answers.places(self.held, run)]
@@ -173,9 +175,11 @@ class Execution:
 
     def _give_each(self, epoch: int) -> None:
         for fed in self._coming():
-            self._give(fed, epoch)
-            if not isinstance(self.sink, NoSteps):
-                self.telling.state(self.application.call("snapshot"))
+            try:
+                self._give(fed, epoch)
+            finally:
+                if type(self.sink) is not NoSteps:
+                    self.telling.state(self.application.call("snapshot"))
         if self.fed is not None:
             self.answers.must_be_used_up(f"the function, done with record {self.fed.place},")
 

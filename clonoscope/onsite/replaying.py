@@ -22,9 +22,9 @@ from replay.errors import printable
 GOOD, NOT_GOOD = 0, 3
 
 
-def add_what_is_replayed(parser: argparse.ArgumentParser) -> None:
+def add_what_is_replayed(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """Arguments that say which attempt of what, and whose function."""
-    parser.add_argument("bundle", type=Path, help="a recording's bundle")
+    parser.add_argument("bundle", type=Path, nargs="?" if optional else None, help="a recording's bundle")
     parser.add_argument("--app", help="the job's function, as jobs.orders:process; else what the recording names")
     parser.add_argument("--task", help="the task, as orders.3; needed where several have failed")
     parser.add_argument("--attempt", type=int, help="which attempt of it; else the last that failed, or the last")

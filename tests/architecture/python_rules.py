@@ -93,6 +93,7 @@ def clonoscope_imports_others_lazily(sources: Sources) -> list[str]:
         if imported.path.startswith("clonoscope/")
         and imported.top not in (*sys.stdlib_module_names, *PACKAGES)
         and not (imported.lazy and ("adapters" in imported.path or "encryption" in imported.path))
+        and not (imported.lazy and imported.top == "pytest" and imported.path == "clonoscope/pytest_plugin.py")
     ]
 
 

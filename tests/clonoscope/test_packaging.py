@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.clonoscope.jobs_on_site import PRICING, Site, run_pricing
+
 ROOT = Path(__file__).resolve().parents[2]
 IMPORTS = "import clonoscope, clonoscope.command, clonoscope.publishing, replay.bundle.reader, replay.debugger.replay"
 
@@ -84,3 +86,16 @@ def test_the_command_is_installed(installed: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout.strip()) == (0, "clonoscope 0.1.0"), done.stderr
+
+
+def test_the_plugin_for_pytest_is_found_by_itself(installed: Path, tmp_path: Path) -> None:
+    site = Site(tmp_path)
+    site.write("pricing", PRICING)
+    bundle = site.record("orders", run_pricing)
+    site.write("pricing", PRICING.replace('"price": price', '"price": price + 1'))
+    done = site.command("minimise", bundle, "--to", "incident.zip")
+    assert done.returncode == 0, done
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "incident.zip"]
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "1 failed" in done.stdout and "is another than the recording holds" in done.stdout, done.stdout + done.stderr

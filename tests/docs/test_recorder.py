@@ -6,7 +6,7 @@ import re
 import pytest
 
 import clonoscope
-from clonoscope import command, services, words
+from clonoscope import command, pytest_plugin, services, words
 from clonoscope.adapters import spark, spark_daemon
 from clonoscope.recording import start
 from tests.docs.pages import table
@@ -40,11 +40,28 @@ def test_every_command_is_documented() -> None:
     assert documented == set(commands.choices or ())
 
 
-def test_every_option_of_replay_is_documented() -> None:
+def options_of(name: str) -> set[str]:
     (commands,) = [one for one in command.parser()._actions if one.dest == "command"]
-    options = {name for one in commands.choices["replay"]._actions for name in one.option_strings}  # type: ignore[index]
-    documented = table("recorder.md", "option of `replay`", "meaning").column("option of `replay`")
-    assert set(documented) == options - {"-h", "--help"}
+    found = {option for one in commands.choices[name]._actions for option in one.option_strings}  # type: ignore[index]
+    return found - {"-h", "--help"}
+
+
+def test_every_option_of_replay_is_documented() -> None:
+    assert set(table("recorder.md", "option of `replay`", "meaning").column("option of `replay`")) == options_of(
+        "replay"
+    )
+
+
+def test_every_option_of_minimise_and_coverage_is_documented() -> None:
+    shared = {"--app", "--task", "--attempt", "--records", "--only"}
+    assert options_of("minimise") == {*shared, "--to"}
+    own = table("recorder.md", "option of `coverage`", "meaning").column("option of `coverage`")
+    assert set(own) == options_of("coverage") - shared
+
+
+def test_the_setting_of_the_plugin_is_documented() -> None:
+    (row,) = table("recorder.md", "setting of pytest", "default", "meaning").rows
+    assert row[0].strip("`") == pytest_plugin.PATTERNS
 
 
 def test_every_kind_of_word_and_of_entry_is_documented() -> None:

@@ -94,9 +94,12 @@ class Hearing:
         found = audited(event, arguments) if self._on else None
         if found is None:
             return
+        caller = sys._getframe(1).f_back
+        if caller is None:  # the interpreter itself opens the program that it is started with
+            return
         self._on = False  # what is done here is nobody's reading
         try:
-            self._tell(Call(found[0], event), sys._getframe(2), printable(found[1]))
+            self._tell(Call(found[0], event), caller, printable(found[1]))
         finally:
             self._on = True
 

@@ -1,0 +1,1 @@
+"""A folder that `clonoscope coverage` puts before all others on the path of the Pythons that it starts."""

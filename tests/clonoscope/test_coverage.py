@@ -1,0 +1,199 @@
+"""`clonoscope coverage`: a job runs for a while, and what it asks past the recorder is listed, by line."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clonoscope.jobs_on_site import PRICING, ROOT, Site, run_pricing
+
+JOB = """
+    import os
+    import sys
+    import threading
+    import time
+    import uuid
+    import random
+    import socket
+    from datetime import datetime
+    from time import time as now
+
+    import clonoscope
+
+    os.environ.get("AT_THE_START")
+    made = clonoscope.start("covered", dir="recordings")
+    task = made.task("p")
+
+    def outside():
+        time.time()                                     # covered: within external
+        return open(__file__).readline()                # covered: within external
+
+    async def outside_awaited():
+        return time.time()                              # covered: within external
+
+    def in_a_thread():
+        time.monotonic()  # UNCOVERED clock
+
+    def process(record):
+        clonoscope.time_ns()
+        clonoscope.uuid4()
+        clonoscope.external(outside)
+        now()  # UNCOVERED clock
+        datetime.now()  # UNCOVERED clock
+        uuid.uuid4()  # UNCOVERED random
+        random.Random(7).random()
+        os.environ["HOME"]  # UNCOVERED environment
+        open(__file__).close()  # UNCOVERED files
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(("127.0.0.1", 9))  # UNCOVERED network
+        os.getpid()  # UNCOVERED machine
+        id(record)  # UNCOVERED identity
+        sorted([3, 1])
+
+    for epoch in range(3):
+        with task.epoch(epoch):
+            process(epoch)
+            if epoch == 1:
+                import asyncio
+                asyncio.run(clonoscope.external(outside_awaited))
+                thread = threading.Thread(target=in_a_thread)  # UNCOVERED not
+                thread.start()  # UNCOVERED threads
+                thread.join()
+    made.close()
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    made = Site(tmp_path)
+    made.write("job", JOB)
+    return made
+
+
+def heard(site: Site, *arguments: Any, **environment: str) -> tuple[list[dict[str, Any]], int]:
+    done = site.command("coverage", "--json", *arguments, **environment)
+    line = next(one for one in reversed(done.stdout.splitlines()) if one.startswith("{"))
+    return json.loads(line)["uncovered"], done.returncode
+
+
+def planted(site: Site, name: str) -> set[tuple[str, int]]:
+    """(kind, line), as the source itself says."""
+    lines = (site.folder / f"{name}.py").read_text().splitlines()
+    marked = ((n, one.partition("# UNCOVERED ")[2]) for n, one in enumerate(lines, 1))
+    return {(kind, n) for n, kind in marked if kind and kind != "not"}
+
+
+def test_all_that_nothing_covers_is_listed_and_nothing_else(site: Site) -> None:
+    found, status = heard(site, "--", sys.executable, "job.py")
+    # What asyncio asks for its own loop is asked on behalf of the line that runs it.
+    own = [one for one in found if one["file"] == str(site.folder / "job.py") and "asyncio" not in one["through"]]
+    assert status == 3
+    # What a thread asks that entered no task is outside of tasks.
+    assert {(one["kind"], one["line"]) for one in own if one["line"] > 20} == planted(site, "job"), own
+    in_tasks = [one for one in own if one["within"] == "task"]
+    assert {one["count"] for one in in_tasks if one["line"] < 46} == {2}  # 3 times: told at the first and the second
+    assert all(one["text"] and one["function"] in ("process", "<module>") for one in in_tasks)
+    outside = {(one["kind"], one["function"]) for one in own if one["within"] == "outside"}
+    assert outside == {("environment", "<module>"), ("clock", "in_a_thread")}
+
+
+def test_the_list_says_what_to_do(site: Site) -> None:
+    done = site.command("coverage", "--", sys.executable, "job.py")
+    assert f"{site.folder / 'job.py'}:" in done.stdout and "now()  # UNCOVERED clock" in done.stdout
+    assert "clock: clonoscope.time_ns() or time(), or intercept()" in done.stdout and "(HOME)" in done.stdout
+
+
+def test_what_is_intercepted_is_covered(site: Site) -> None:
+    site.write("job", JOB.replace("made = clonoscope.start", "clonoscope.intercept()\n    made = clonoscope.start"))
+    found, _ = heard(site, "--", sys.executable, "job.py")
+    kinds = {one["kind"] for one in found if one["within"] == "task" and one["file"].endswith("job.py")}
+    assert kinds == {"environment", "files", "network", "machine", "identity", "threads"}, found
+
+
+def test_a_job_that_asks_nothing_past_the_recorder_is_covered(site: Site) -> None:
+    site.write(
+        "quiet",
+        """
+        import clonoscope
+        with clonoscope.start("quiet", dir="recordings") as made:
+            with made.task("p").epoch(0):
+                clonoscope.time_ns()
+        """,
+    )
+    done = site.command("coverage", "--", sys.executable, "quiet.py")
+    assert done.returncode == 0 and "0 places asked within tasks" in done.stdout, done
+
+
+def test_it_listens_to_children_and_ends_a_job_whose_time_is_over(site: Site) -> None:
+    site.write(
+        "parent",
+        """
+        import multiprocessing, subprocess, sys, time
+        import clonoscope
+
+        def work():
+            with clonoscope.start("forked", dir="recordings") as made:
+                with made.task("f").epoch(0):
+                    time.time()  # UNCOVERED clock
+
+        if __name__ == "__main__":
+            child = multiprocessing.get_context("fork").Process(target=work)
+            child.start()
+            child.join()
+            subprocess.run([sys.executable, "spawned.py"], check=True)
+            print("ready", flush=True)
+            while True:
+                time.sleep(0.1)
+        """,
+    )
+    site.write(
+        "spawned",
+        """
+        import time
+        import clonoscope
+        with clonoscope.start("spawned", dir="recordings") as made:
+            with made.task("s").epoch(0):
+                time.time_ns()  # UNCOVERED clock
+        """,
+    )
+    found, status = heard(site, "--seconds", "8", "--", sys.executable, "parent.py")
+    assert status == 3
+    for name in ("parent", "spawned"):
+        own = {
+            (one["kind"], one["line"])
+            for one in found
+            if one["file"].endswith(f"{name}.py") and one["within"] == "task"
+        }
+        assert own == planted(site, name), found
+
+
+def test_the_jobs_own_sitecustomize_is_there_still(site: Site) -> None:
+    site.write("own/sitecustomize".replace("own/", ""), "import builtins\nbuiltins.mine = 7")
+    site.write("uses", "print('mine is', mine)")
+    done = site.command("coverage", "--", sys.executable, "uses.py", PYTHONPATH=f"{site.folder}{os.pathsep}{ROOT}")
+    assert "mine is 7" in done.stdout, done
+
+
+def test_a_function_is_listened_to_along_a_bundle(site: Site) -> None:
+    site.write(
+        "pricing", PRICING.replace("key, at, value = record", "key, at, value = record; __import__('time').time()")
+    )
+    found, status = heard(site, site.record("a", run_pricing), "--app", "pricing:process")
+    (one,) = [one for one in found if one["within"] == "task"]
+    assert (one["kind"], one["call"], one["line"], status) == ("clock", "time.time", 8, 3)
+    assert one["file"] == str(site.folder / "pricing.py")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        ([], 2, "Put it behind --"),
+        (["--", "no-such-program"], 2, "can't be started"),
+        (["--", sys.executable, "-c", "raise SystemExit(7)"], 1, "the job ended with status 7"),
+    ],
+)
+def test_wrong_use_and_a_job_that_fails_are_told(site: Site, arguments: list[str], status: int, said: str) -> None:
+    done = site.command("coverage", *arguments)
+    assert done.returncode == status and said in done.stderr, done
