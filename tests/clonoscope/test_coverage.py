@@ -88,7 +88,7 @@ def planted(site: Site, name: str) -> set[tuple[str, int]]:
 def test_all_that_nothing_covers_is_listed_and_nothing_else(site: Site) -> None:
     found, status = heard(site, "--", sys.executable, "job.py")
     # What asyncio asks for its own loop is asked on behalf of the line that runs it.
-    own = [one for one in found if one["file"] == str(site.folder / "job.py") and "asyncio" not in one["through"]]
+    own = [one for one in found if one["file"] == str(site.folder / "job.py") and "asyncio" not in one["text"]]
     assert status == 3
     # What a thread asks that entered no task is outside of tasks.
     assert {(one["kind"], one["line"]) for one in own if one["line"] > 20} == planted(site, "job"), own
