@@ -12,10 +12,12 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from clonoscope.errors import WrongUse
+from clonoscope.onsite.messages import Producer
 from clonoscope.onsite.stand_in import StandInTask
 from replay.errors import ReplayError, printable
 
 BATCH_NAMES = ("records", "batch")
+MESSAGE_NAMES = ("message", "messages")
 EPOCH_NAMES = ("epoch", "epoch_id", "batch_id")
 ADAPTED = "__clonoscope_replay__"
 """An attribute of what an adapter wraps: called with the task, it gives what is to be called in its place."""
@@ -34,6 +36,8 @@ class Application:
             remedy = "Name a function of a record, one of `records`, or a class with a method process"
             raise WrongUse(f"{name} can't be called", remedy=remedy)
         self._task = task
+        self._producer = Producer(task.given)
+        self.takes_messages = False
         self._runner: asyncio.Runner | None = None
         self._more: dict[str, str] = {}
         self.takes_all = self._look_at_parameters()
@@ -45,10 +49,11 @@ class Application:
             names = list(inspect.signature(self._function).parameters)
         except (TypeError, ValueError):  # of C
             return False
-        self._more = {name: "task" for name in names[:] if name == "task"}
+        self._more = {name: name for name in names if name in ("task", "producer")}
         self._more |= {name: "epoch" for name in names[1:] if name in EPOCH_NAMES}
         own = [name for name in names if name not in self._more]
-        return bool(own) and own[0] in BATCH_NAMES
+        self.takes_messages = bool(own) and own[0] in MESSAGE_NAMES
+        return bool(own) and own[0] in (*BATCH_NAMES, MESSAGE_NAMES[1])
 
     @property
     def has_state(self) -> bool:
@@ -62,7 +67,8 @@ class Application:
 
     def given(self, record: Any, epoch: int) -> Iterator[Any]:
         """What it gives for a record, or for an iterator of an epoch's records."""
-        more = {name: self._task if what == "task" else epoch for name, what in self._more.items()}
+        of_each = {"task": self._task, "producer": self._producer, "epoch": epoch}
+        more = {name: of_each[what] for name, what in self._more.items()}
         made = self._function(record, **more)
         if inspect.isawaitable(made):
             made = self._awaited(made)

@@ -16,6 +16,7 @@ from clonoscope.json_values import to_json
 from clonoscope.onsite.answers import Answers
 from clonoscope.onsite.application import Application, load
 from clonoscope.onsite.held import Held, Place
+from clonoscope.onsite.messages import Message
 from clonoscope.onsite.outputs import Outputs, raised_at, verdict_of
 from clonoscope.onsite.records import Fed, Feed, Reader
 from clonoscope.onsite.refusals import closed
@@ -185,7 +186,7 @@ class Execution:
 
     def _give(self, fed: Fed, epoch: int) -> None:
         def give() -> None:
-            self._drain(fed.record, epoch)
+            self._drain(self._as_taken(fed), epoch)
 
         prompt = self._prompt
         if fed.place != self._at:
@@ -204,9 +205,12 @@ class Execution:
                 if fed.place == self._at and self._prompt is not None:
                     self._at = None
                     self._prompt.set_trace(sys._getframe(1))
-                yield fed.record
+                yield self._as_taken(fed)
 
         self._guarded(lambda: self._drain(records(), epoch))
+
+    def _as_taken(self, fed: Fed) -> Any:
+        return Message(fed.place, fed.record) if self.application.takes_messages else fed.record
 
     def _stop(self, fed: Fed) -> Stopped:
         self.stopped = fed.place

@@ -106,12 +106,11 @@ class Feed:
             if run is None:
                 continue
             digest = hashlib.sha256()
-            for place, got in run:
+            for _, got in run:
                 data = got if isinstance(got, bytes) else got.data if isinstance(got, Fetched) else None
                 if data is None:
-                    self.doubts.append(
-                        f"the reader gives records without their bytes, as {place}, so that the recorded hash says "
-                        "nothing of them"
+                    self._doubt(
+                        "the reader gives records without their bytes, so that the recorded hash says nothing of them"
                     )
                     return
                 digest.update(len(data).to_bytes(4, "big") + data)
@@ -124,7 +123,11 @@ class Feed:
                 )
             checked.update(place for place, _ in run)
         if len(checked) < len({place for place, _ in found}):
-            self.doubts.append("the recording has no hash of the records that the reader gave")
+            self._doubt("the recording has no hash of the records that the reader gave")
+
+    def _doubt(self, why: str) -> None:
+        if why not in self.doubts:
+            self.doubts.append(why)
 
 
 def _run(found: list[tuple[Place, Any]], line: dict[str, Any]) -> list[tuple[Place, Any]] | None:

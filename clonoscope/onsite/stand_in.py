@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 from clonoscope import recording
+from clonoscope.onsite.messages import readable
 
 Given = Callable[[Any, str | None, FrameType], None]
 """(record, id, the job's frame)"""
@@ -24,7 +25,7 @@ class StandInTask:
         self.id = task
         self.vertex, _, subtask = task.rpartition(".")
         self.subtask = int(subtask)
-        self._given = given
+        self.given = given
 
     def output(
         self,
@@ -34,7 +35,19 @@ class StandInTask:
         source: Sequence[tuple[str, int]] | None = None,
     ) -> None:
         """Is held against what was recorded."""
-        self._given(record, id, sys._getframe(1))
+        self.given(record, id, sys._getframe(1))
+
+    def message(
+        self,
+        topic: str,
+        key: Any,
+        value: Any,
+        *,
+        timestamp: int = 0,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
+        """As an output."""
+        self.given([readable(key), timestamp, readable(value)], id, sys._getframe(1))
 
     def records(self, found: Iterable[Any], first: int, *, topic: str = "", partition: int = 0) -> Iterator[Any]:
         """As they come."""

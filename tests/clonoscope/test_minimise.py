@@ -183,7 +183,7 @@ def test_a_function_that_ends_its_process_is_told_of(site: Site) -> None:
 def pytest_on(site: Site, *arguments: str, plugin: bool = True) -> Any:
     given = ["-p", "clonoscope.pytest_plugin"] if plugin else []
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", *given, *arguments]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "DJANGO"))}
     return subprocess.run(
         command,
         cwd=site.folder,
