@@ -49,6 +49,7 @@ def replay_attempt(
     _check(source, story, plan, attempt)
     try:
         execution.run()
+        comparison.writes.check_all_made()
     except Missing:
         if not execution.log.lengths:
             _walk_log(source, plan, steps)

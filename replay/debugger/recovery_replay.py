@@ -12,6 +12,7 @@ from replay.debugger.agreeing.events import check_events
 from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.agreeing.lines import check_offsets
 from replay.debugger.agreeing.receipts import check_receipts
+from replay.debugger.agreeing.snapshots import check_barriers
 from replay.debugger.executing.following import Following, Until
 from replay.debugger.executing.resend import write_resends
 from replay.debugger.executing.verify import culprit_upstream, verify_attempt
@@ -376,6 +377,7 @@ class RecoveryReplay:
                 self._note(f"{one} as a whole, as the recording's buffers have {size:,} bytes")
         for attempt_of in verified:  # before any is executed, which would only show what follows from it
             self._agreed(check_attempt, source, self.story, *attempt_of)
+        self._agreed(check_barriers, source)
         for attempt_of in verified:
             self._verify(*attempt_of)
 

@@ -11,9 +11,10 @@ from replay.debugger.agreeing.history import check_history
 from replay.debugger.agreeing.ignored import check_ignored
 from replay.debugger.agreeing.left_outside import check_left_outside
 from replay.debugger.agreeing.lines import check_epochs, check_offsets
+from replay.debugger.agreeing.readings import check_readings
 from replay.debugger.agreeing.receipts import check_receipts, check_takes
 from replay.debugger.agreeing.settings import check_settings
-from replay.debugger.agreeing.snapshots import check_snapshots
+from replay.debugger.agreeing.snapshots import check_barriers, check_snapshots
 from replay.debugger.agreeing.transactions import check_flushed, check_transactions
 from replay.debugger.agreeing.writes import check_writes
 from replay.debugger.outcome import DivergenceFound, Missing
@@ -35,6 +36,7 @@ def check_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: 
     for i in range(len(shape.inputs)):
         check_receipts(source, story, task, attempt, i)
     check_takes(source, task, attempt)
+    check_readings(source, story, task, attempt)
     for k in range(len(shape.outputs)):
         check_output(source, story, task, attempt, k)
 
@@ -64,4 +66,12 @@ def contradiction_anywhere(source: RecordingSource, story: Story) -> DivergenceF
             return found
         except (Missing, CorruptMember):
             continue
-    return first_contradiction(source, story, source.graph.order)
+    return first_contradiction(source, story, source.graph.order) or _first_barrier(source)
+
+
+def _first_barrier(source: RecordingSource) -> DivergenceFound | None:
+    try:
+        check_barriers(source)
+    except DivergenceFound as found:
+        return found
+    return None

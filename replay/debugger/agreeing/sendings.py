@@ -66,6 +66,8 @@ class _Sendings:
         self.attempts: dict[TaskId, tuple[int, ...]] = {}
         self.requests_us = self._requests_us(story) if story.records_states else None
         self.replaying = False
+        self.asked = not source.manifest.protocol.logs or source.manifest.clock.kind != "virtual"
+        self.story = story
         self.reaches: dict[LogId, bool] = {}
 
     def _requests_us(self, story: Story) -> deque[int]:
@@ -127,7 +129,16 @@ class _Sendings:
             return
         while self.requests_us and self.requests_us[0] <= frame.t_us:
             self.requests_us.popleft()
-            self.replaying = True
+            self.replaying = self.asked = True
+        if not self.asked and self._begins_anew(frame.receiver_attempt):
+            self._differs(
+                path,
+                offset,
+                frame,
+                f"went to attempt {frame.receiver_attempt} of {self.channel.target}, which has to ask attempt "
+                f"{self.attempt} of {self.task} for it first, and no replay-request-received event before says that "
+                f"it did",
+            )
         if not frame.from_in_flight:
             self.replaying = False
         elif not self.replaying:
@@ -137,6 +148,15 @@ class _Sendings:
                 frame,
                 "is marked as sent from the in-flight log, which no replay-request-received event asked for",
             )
+
+    def _begins_anew(self, receiver_attempt: int) -> bool:
+        """Whether one side of the channel began by itself, so that only the receiver knows where to go on."""
+        if not self.attempt and not receiver_attempt:
+            return False
+        story, receiver = self.story, self.channel.target
+        return not (
+            story.was_rolled_back_to(self.task, self.attempt) or story.was_rolled_back_to(receiver, receiver_attempt)
+        )
 
     def _extents(self, path: str, offset: int, frame: SendingFrame) -> Iterable[DeltaExtent]:
         if not frame.delta:

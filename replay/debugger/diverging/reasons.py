@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from replay.debugger.diverging.not_saved import attributes_not_saved, state_is_not_saved
 from replay.debugger.diverging.probe import Again, executed_again
 from replay.debugger.diverging.side_by_side import SideBySide, beside
 from replay.debugger.diverging.source_line import SourceLine
@@ -49,6 +50,7 @@ REASONS = (
     "unlogged-network",
     "unlogged-choice",
     "iteration-order",
+    "state-not-saved",
     "operator-changed",
     "corrupt-recording",
     "undecided",
@@ -152,8 +154,8 @@ class Diagnosis:
         return self._decided(
             "unlogged-choice",
             f"The operator{self._at_line()} makes a choice that no determinant covers; no call of a clock, of chance, "
-            f"environment, file or network was seen, so that it follows from an identity, an address, or another "
-            f"thread.",
+            f"environment, file or network was seen, so that it follows from an identity, an address, another thread, "
+            f"or what its module or class keeps from one execution to the next.",
         )
 
     def _by_calls(self, calls: list[OutsideCall]) -> Reason:
@@ -184,6 +186,9 @@ class Diagnosis:
             return self._decided(
                 "corrupt-recording", "The recording is damaged: no operator writes what it holds there."
             )
+        with deaf():
+            if state_is_not_saved(self.source, self.story, execution.plan, self.found):
+                return self._not_saved(execution)
         changed = self._code_changed(execution)
         agree, differ = self._siblings(execution)
         ordered = self._if_ordered()
@@ -198,12 +203,46 @@ class Diagnosis:
             self.evidence += [f"The operator calls {one}." for one in calls[:5]]
             named = [*(one.words.rstrip(".") for one in possible), *(f"it calls {one}" for one in calls[:3])]
             return self._decided("undecided", f"One of several, and which can't be told: {'; '.join(named)}.")
-        if agree or changed is not None:
+        if agree:
             return self._single_spot(agree, known=changed is not None)
+        if changed is None:
+            return self._decided(
+                "undecided",
+                "The operator was changed since the recording, or the recording is damaged here: the recording names "
+                "no code, and there is no other execution of this operator to compare with.",
+            )
+        self.evidence.append("The operator's code is that which the recording names.")
+        return self._of_its_process(differ)
+
+    def _of_its_process(self, differ: int) -> Reason:
+        """The same code does otherwise, and the same each time: what it follows stays as it is within a process."""
+        follows = "the order of texts in a set, or what was read once and kept; a hunt tells which"
+        if not differ:
+            return self._decided(
+                "undecided",
+                f"The recording is damaged here, or the operator{self._at_line()} follows what is another in each "
+                f"process, as {follows}: there is no other execution of it to compare with.",
+            )
+        self.evidence.append(f"Of the same operator {_others(differ)} nothing replays as recorded either.")
         return self._decided(
-            "undecided",
-            "The operator was changed since the recording, or the recording is damaged here: the recording names no "
-            "code, and there is no other execution of this operator to compare with.",
+            "unlogged-choice",
+            f"The operator{self._at_line()} makes a choice that no determinant covers, and that is the same within a "
+            f"process, as {follows}.",
+        )
+
+    def _not_saved(self, execution: Execution) -> Reason:
+        """Its code, its process, its inputs and its choices are those of who made what is recorded: its state isn't."""
+        plan = execution.plan
+        with deaf():
+            names = attributes_not_saved(self.source, self.story, plan, self.found)
+        shown = ", ".join(printable(name, 40) for name in names[:5])
+        if names:
+            self.evidence.append(f"After it was restored, the operator is another one in {shown}.")
+        self.evidence.append("Who took the snapshot makes what is recorded, from its own log.")
+        return self._decided(
+            "state-not-saved",
+            f"The operator keeps between records what its snapshots do not hold{f', in {shown}' if names else ''}: who "
+            f"took that of checkpoint {plan.checkpoint} goes on as recorded, and whoever is restored from it does not.",
         )
 
     def _if_changed(self, changed: str | None, agree: int, differ: int) -> list[Reason]:
@@ -265,15 +304,20 @@ class Diagnosis:
         return None if here is None else printable(name) if here != recorded[name] else ""
 
     def _siblings(self, execution: Execution) -> tuple[int, int]:
-        """How many other executions of the same operator replay as recorded, and how many do not."""
+        """How many other executions of the same operator replay as recorded, and how many do not.
+
+        Held against itself alone, the attempt that is replayed is one of them, where it parts from one before it.
+        """
         operator = self.source.graph.vertex_of(execution.plan.task).operator
         own = execution.plan.task, execution.plan.take_from[0]
+        folder = f"tasks/{own[0]}/{own[1]}/"
+        parted_from_itself = str(self.found.detail.get("member", folder)).startswith(folder)
         others = [
             (task, attempt)
             for task in self.source.graph.order
             if self.source.graph.vertex_of(task).operator == operator
             for attempt in self.source.attempts(task)
-            if (task, attempt) != own
+            if (task, attempt) != own or not parted_from_itself
         ]
         agree = differ = 0
         for task, attempt in others[:_SIBLINGS]:

@@ -91,6 +91,8 @@ class Comparison:
 
     def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None:
         """The receipt says where the main thread stood when it took the buffer."""
+        if taken.attempt == self.own:
+            self.check_accepted(epoch)
         receipt = taken.receipt
         if taken.attempt != self.own or (receipt.epoch, receipt.offset, receipt.record_count) == (
             epoch,
@@ -245,6 +247,10 @@ class Comparison:
     def wrote(self, record: Record) -> bool:
         """A sink's write must be the one that the outside world accepted; whether it is held back."""
         return self.writes.wrote(record)
+
+    def check_accepted(self, epoch: int) -> None:
+        """What a sink gave before a take of the attempt itself, the outside world has."""
+        self.writes.check_accepted(epoch)
 
     def sealed(self, epoch: int) -> list[dict[str, Any]]:
         """What a sink's part of a snapshot must be."""

@@ -8,10 +8,12 @@ from typing import Any
 
 from replay.bundle.lines import read_lines
 from replay.bundle.members import member_name
+from replay.causality.life import life_of
 from replay.debugger.agreeing.lines import place_of_line
-from replay.debugger.outcome import DivergenceFound
+from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.story import Story
+from replay.errors import printable
 from replay.model import Record, TaskId, json_bytes
 
 Lines = Iterator[tuple[int, Mapping[str, Any]]]
@@ -34,9 +36,13 @@ class SinkWrites:
         before = _accepted_before(source, story, task, attempt) if self.kind == "determinant" else iter(())
         own = ((attempt, line) for line in source.sink(task, attempt))
         # A write-ahead log is in the snapshots; what was flushed of it, and when, does not follow from the inputs.
-        self._lines: Lines = iter(()) if self.kind == "idempotent" else chain(before, own)
+        self._checkpoint = story.checkpoint_of(task, attempt)
+        self._compared = self.kind != "idempotent"
+        self._lines: Lines = chain(before, own) if self._compared else iter(())
         self.attempt = attempt
         self.held_back = 0
+        self._at_once = self._compared and _goes_out_at_once(source, story, task, attempt)
+        self._not_accepted: Record | None = None
         self._sealed = _unnumbered((state or {}).get("transactions"))
         self._sealed_now = False
         self._open: list[Any] = []
@@ -47,6 +53,8 @@ class SinkWrites:
         if self.kind in ("transactional", "idempotent"):
             self._open.append([*made, record.lineage or ()])
         attempt, line = next(self._lines, (self.attempt, None))
+        if line is None and self._not_accepted is None:
+            self._not_accepted = record
         if line is None or not isinstance(line.get("record"), list):
             return False
         if json_bytes(line["record"][:3]) != json_bytes(made):
@@ -70,6 +78,46 @@ class SinkWrites:
             logged=json_bytes(held).decode()[:400],
         )
 
+    def check_accepted(self, epoch: int) -> None:
+        """What was made before the next buffer is taken went out before."""
+        record, at_once = self._not_accepted, self._at_once
+        if record is None or not at_once:
+            return
+        self._at_once = False  # it is said once
+        member = member_name(self.task, self.attempt, "sink", epoch)
+        if member not in self.source.members:
+            raise Missing(
+                f"The recording lacks {member}, as the replay of {self.task} gives a record to the outside world in "
+                f"epoch {epoch}, and goes on. So it can't be said whether the replay is identical.",
+                lacks=member,
+            )
+        raise DivergenceFound(
+            f"{member} ends before the write of {_shown(record)}, which the replay of {self.task}, attempt "
+            f"{self.attempt}, gives to the outside world before it takes its next buffer: writes are missing there.",
+            member=member,
+            offset=self.source.members.size(member),
+            epoch=epoch,
+            asked=json_bytes([record.key, record.timestamp, record.value]).decode()[:400],
+            logged="nothing more",
+        )
+
+    def check_all_made(self) -> None:
+        """Where an attempt is at its end, nothing was accepted that it didn't make; of whole receipts alone."""
+        attempt, line = next(self._lines, (self.attempt, None))
+        if line is None or attempt != self.attempt or self.source.manifest.clock.kind != "virtual":
+            return  # an attempt may end before it has made again what the world had of those before it
+        place = place_of_line(self.source, self.task, attempt, "sink", "n", line.get("n"))
+        upto = None if place is None else int(place[0].rpartition("/")[2].partition(".")[0])
+        if upto is not None and self._has_receipts(attempt, upto):
+            why = "comes after all that the replay gives it"
+            raise self._differs(attempt, line, why, "nothing more", line.get("record"))
+
+    def _has_receipts(self, attempt: int, upto: int) -> bool:
+        epochs = range(self._checkpoint, upto + 1)
+        folders = [f"received-{i}" for i in range(len(self.source.graph.task(self.task).inputs))]
+        members = (member_name(self.task, attempt, folder, epoch) for folder in folders for epoch in epochs)
+        return all(one in self.source.members for one in members)
+
     def sealed(self, epoch: int) -> list[dict[str, Any]]:
         """The sink's part of a snapshot, but for the numbers that the world gave its transactions."""
         self._sealed_now = bool(self._open)
@@ -88,6 +136,17 @@ class SinkWrites:
             return False
         end = list(made)[len(made) - len(listed) :]
         return json_bytes(end) == json_bytes(listed) and (bool(listed) or not self._sealed_now)
+
+
+def _goes_out_at_once(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> bool:
+    """Whether a write is outside before the task does anything else; a zombie's is refused."""
+    life = life_of(story.lives, task, attempt)
+    manifest = source.manifest
+    return manifest.clock.kind == "virtual" and not manifest.protocol.waits and not (life is not None and life.lingers)
+
+
+def _shown(record: Record) -> str:
+    return printable(json_bytes([record.key, record.timestamp, record.value]).decode(), 80)
 
 
 def _unnumbered(transactions: object) -> list[dict[str, Any]]:

@@ -125,6 +125,7 @@ def verify_attempt(
         if look_up is not None and done % _LOOK_UP_EVERY == 0:
             look_up()
     execution.check_complete()
+    comparison.writes.check_all_made()
     return comparison
 
 

@@ -51,6 +51,9 @@ class ForkComparison(Comparison):
     def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
         """A fork's snapshot may be another one."""
 
+    def check_accepted(self, epoch: int) -> None:
+        """A fork may write more than the outside world was given."""
+
     def wrote(self, record: Record) -> bool:
         """Whether the world outside holds it back, as it had it already."""
         try:

@@ -22,7 +22,7 @@ Role = Literal["operator", "engine", "library"]
 
 _ENGINE = ("replay", "ingest", "dashboard")
 _SAMPLES = ("replay.jobs.", "replay.runtime.operators.")
-_AROUND = "replay.runtime.operators.surrounded"
+_AROUND = ("replay.runtime.operators.surrounded", "replay.jobs.installed", "replay.jobs.registry")
 # What a library reads for its own messages comes into no record.
 _QUIET = ("logging", "warnings", "traceback", "linecache")
 # What a library asks a clock for while it waits decides nothing but how long.
@@ -148,8 +148,9 @@ class Hearing:
 
 
 def is_operators(module: str, modules: frozenset[str]) -> bool:
-    """Whether a module is an operator's: its class stands there, or in another module of the same package."""
-    if module == _AROUND:
+    """Whether a module is an operator's: its class stands there, or in another module of the same package; what finds,
+    makes and surrounds operators is none of theirs."""
+    if module in _AROUND:
         return False
     for one in modules:
         package = one.partition(".")[0]
