@@ -9,7 +9,7 @@ from replay.debugger.hunting.calls import AUDITED, CALLED_KINDS
 from replay.debugger.hunting.noting import MOST_CALLS
 from replay.debugger.hunting.readings import KINDS, MOST_PLACES
 from tests.docs.pages import page, table
-from tests.ingest.test_hunting import MOVES
+from tests.ingest.test_hunting import HIDDEN_MOVES, MOVES
 from tests.replay.debugger.hunting.planting import names_of
 
 
@@ -31,7 +31,7 @@ def test_what_is_planted_is_told_as_it_is_found() -> None:
     """By the words in the table: what moves at all stands in its last column."""
     rows = table("hunting.md", "planted in an operator", "heard", "moved")
     told = {name for name in WORDS for cell in rows.column("moved") if re.search(rf"\b{name}\b", cell)}
-    assert told == {name for names in MOVES.values() for name in names}
+    assert told == {name for names in (*MOVES.values(), *HIDDEN_MOVES.values()) for name in names}
     assert set(MOVES) <= set(names_of())
 
 

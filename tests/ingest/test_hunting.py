@@ -37,6 +37,7 @@ HIDDEN_MOVES = {
     **dict.fromkeys(("ByArguments", "Partial", "ByC", "OnTimer"), ("clock",)),
     **dict.fromkeys(("NumpyShared", "NumpyOfTheModule", "SystemDice"), ("random",)),
     **dict.fromkeys(("IdentityInASet", "DatabaseInMemory"), ("again",)),
+    **dict.fromkeys(("CountsInModule", "CountsInClass", "NumpySeededInModule"), ("kept",)),
     "Seeded": (),
 }
 

@@ -1,4 +1,4 @@
-"""Executes one attempt and writes its notes as JSON lines."""
+"""Executes one attempt, or the same one twice, and writes the notes of the last as JSON lines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ingest.jobs.confined import confine
+from ingest.jobs.hunting import surroundings
 from ingest.jobs.lifeline import Answers, only_command
 from replay.bundle.reader import open_bundle
 from replay.debugger.hunting.noting import Noting
@@ -23,6 +24,10 @@ def main() -> int:
 
         traced = frozenset(request.get("traced", ()))
         last = min(request["most_calls"], max(traced, default=request["most_calls"]))
-        Noting(bundle, TaskId(request["task"]), request["attempt"], write, traced, last).run()
+        task, attempt = TaskId(request["task"]), request["attempt"]
+        if request["twice"]:
+            Noting(bundle, task, attempt, lambda note: None, most_calls=last).run()
+            surroundings.begin("nothing")
+        Noting(bundle, task, attempt, write, traced, last).run()
     answers.send(done=True)
     return 0

@@ -26,6 +26,7 @@ class Surroundings:
     moved: str = "nothing"
     hash_seed: str = "0"
     variables: bool = False
+    twice: bool = False
 
 
 WORDS = {
@@ -35,6 +36,7 @@ WORDS = {
     "random": "chance",
     "environment": "the environment's variables",
     "listing": "the order in which folders are listed",
+    "kept": "what its module or class keeps",
 }
 """What moves, in a sentence."""
 
@@ -47,6 +49,7 @@ PERTURBED = (
     Surroundings("random", "other random numbers, seeds and ids", moved="random"),
     Surroundings("environment", "other values of the environment's variables", variables=True),
     Surroundings("listing", "folders listed in the opposite order", moved="listing"),
+    Surroundings("kept", "once more in the same process, with what modules and classes have kept", twice=True),
 )
 # Without these a process doesn't come up, or is another program.
 _NEEDED = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "USER", "VIRTUAL_ENV", "PWD", "SHELL")
@@ -75,7 +78,8 @@ def perturb(attempt: Attempt, log_path: Path, tell: Tell = lambda done, total: N
         runs = _Runs(attempt, Path(folder), log_path)
         usual = runs.notes(USUAL)
         found: list[dict[str, Any]] = []
-        moved_alone = None
+        moved_alone: Moved | None = None
+        shown: set[int] = set()
         for number, one in enumerate(PERTURBED if usual.calls >= BEGUN else ()):
             tell(number, len(PERTURBED))
             if any(each["surroundings"] == one.name for each in found):
@@ -85,7 +89,10 @@ def perturb(attempt: Attempt, log_path: Path, tell: Tell = lambda done, total: N
                 moved_alone = moved
             elif moved is not None and moved == moved_alone:
                 continue  # it moves anyway: that says nothing of these surroundings
+            elif moved is not None and one.twice and moved.call in shown:
+                continue  # a clock or a generator that has gone on meanwhile, as was found already
             if moved is not None:
+                shown.add(moved.call)
                 found.append(_finding(runs, one, moved))
         tell(len(PERTURBED), len(PERTURBED))
         return {
@@ -150,7 +157,9 @@ class _Runs:
         )
         request = {"pack": self.attempt.pack, "task": self.attempt.task, "attempt": self.attempt.attempt}
         try:
-            child.send({**request, "notes": str(path), "traced": list(traced), "most_calls": MOST_CALLS})
+            child.send(
+                {**request, "twice": one.twice, "notes": str(path), "traced": list(traced), "most_calls": MOST_CALLS}
+            )
             child.receive(_PATIENCE_S)
         except ChildGone as gone:
             raise ReplayError(

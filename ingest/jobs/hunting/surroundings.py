@@ -24,8 +24,17 @@ _SHIFTED_TICK_NS = 7_000_009
 def put_in_place(moved: str) -> None:
     """`moved` names what differs from the usual: `clock`, `random`, `listing`, or nothing of these."""
     _clocks(SHIFT_NS if moved == "clock" else 0, _SHIFTED_TICK_NS if moved == "clock" else _TICK_NS)
-    _chance(random.Random(f"clonoscope {moved == 'random'}"))
+    _chance(_SOURCE)
     _listings(backwards=moved == "listing")
+    begin(moved)
+
+
+def begin(moved: str) -> None:
+    """Time and chance are where they were: also for another execution in the same process."""
+    _CLOCK.asked = 0
+    _SOURCE.seed(f"clonoscope {moved == 'random'}")
+    random.seed(_SOURCE.getrandbits(128))
+    setattr(uuid, "_node", _SOURCE.getrandbits(48))  # noqa: B010
 
 
 # --- clocks ---
@@ -37,11 +46,11 @@ class _Clock:
     def __init__(self) -> None:
         self.begin_ns = EPOCH_NS
         self.tick_ns = _TICK_NS
-        self._asked = 0
+        self.asked = 0
 
     def now_ns(self, *_: object) -> int:
-        self._asked += 1
-        return self.begin_ns + self._asked * self.tick_ns
+        self.asked += 1
+        return self.begin_ns + self.asked * self.tick_ns
 
     def now_s(self, *_: object) -> float:
         return self.now_ns() / 1e9
@@ -107,6 +116,8 @@ def _formats(asctime: Callable[..., Any], strftime: Callable[..., Any], localtim
 
 # --- chance ---
 
+_SOURCE = random.Random()
+
 
 def _chance(source: random.Random) -> None:
     def some_bytes(size: int, flags: int = 0) -> bytes:
@@ -121,12 +132,10 @@ def _chance(source: random.Random) -> None:
     def seeded(self: random.Random, a: Any = None, version: int = 2) -> None:
         seed(self, source.getrandbits(128) if a is None else a, version)
 
-    random.seed(source.getrandbits(128))
     random.Random.seed = seeded  # type: ignore[method-assign]
     # A time-based id then asks the clock, and draws its sequence.
     setattr(uuid, "_generate_time_safe", None)  # noqa: B010
     setattr(uuid, "_UuidCreate", None)  # noqa: B010
-    setattr(uuid, "_node", source.getrandbits(48))  # noqa: B010
 
 
 # --- listings ---

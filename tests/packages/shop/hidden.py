@@ -5,6 +5,7 @@ import functools
 import glob
 import importlib.resources
 import io
+import itertools
 import locale
 import mmap
 import os
@@ -426,3 +427,39 @@ class Key:
 @dataclass(frozen=True)
 class Frozen:
     name: object
+
+
+# --- kept from one execution to the next, and in no snapshot ---
+
+KEPT_COUNT = itertools.count()
+KEPT_NUMPY = np.random.default_rng(5)
+
+
+class CountsInModule(Planted):
+    def read(self, record: Record, context: Context) -> object:
+        return next(KEPT_COUNT)  # moves: kept
+
+
+class CountsInClass(Planted):
+    count = 0
+
+    def read(self, record: Record, context: Context) -> object:
+        CountsInClass.count += 1
+        return CountsInClass.count  # moves: kept
+
+
+class NumpySeededInModule(Planted):
+    def read(self, record: Record, context: Context) -> object:
+        return float(KEPT_NUMPY.random())  # moves: kept
+
+
+class ForgetsWhenRestored(Planted):
+    """Nothing that a hunt finds: an attempt that begins anew forgets it as the one before it did."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mine = 0
+
+    def read(self, record: Record, context: Context) -> object:
+        self.mine += 1
+        return self.mine

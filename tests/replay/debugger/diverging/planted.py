@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import time
@@ -96,6 +97,26 @@ class Counts(Sound):
 
 class CountsOtherwise(Counts):
     third = "changed"
+
+
+class Forgets(Sound):
+    """Counts records, and its snapshots don't say how many."""
+
+    def open(self, context: Context) -> None:
+        super().open(context)
+        self.seen = 0
+
+    def value(self, record: Record) -> Any:
+        self.seen += 1
+        return [record.key, self.seen % 1000 + 1000]
+
+
+class DigestsASet(Sound):
+    """Of the order of a set only a digest is given away."""
+
+    def value(self, record: Record) -> Any:
+        text = "".join({f"{record.key}-{n}" for n in range(8)})
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 class AsksTheClock(Sound):

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,25 +104,47 @@ import pytest
 from tests.replay.debugger.diverging import planted
 from tests.replay.debugger.diverging.confused import CODES, Confused, chosen, said, told
 with pytest.MonkeyPatch.context() as patch:
-    members = planted.recorded_with(planted.IteratesSet, patch)
+    members = planted.recorded_with(getattr(planted, sys.argv[2]), patch)
 files = {name: data.hex() for name, data in members.members.items()}
 Path(sys.argv[1]).write_text(json.dumps(files), "utf-8")
 """
 
 
-def test_the_order_of_a_set_of_texts_is_that_of_its_process(monkeypatch: Any, tmp_path: Path) -> None:
-    for seed in ("1", "2"):  # one of them at least is not this process'
-        made = tmp_path / seed
+def recorded_elsewhere(operator: type[Any], folder: Path) -> Iterator[MemoryMembers]:
+    """In processes of which one at least orders texts otherwise than this one."""
+    for seed in ("1", "2"):
+        made = folder / seed
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
-        subprocess.run([sys.executable, "-c", _OTHER_PROCESS, str(made)], check=True, env=environment)
-        members = MemoryMembers(
-            {name: bytes.fromhex(data) for name, data in json.loads(made.read_text("utf-8")).items()}
-        )
+        line = [sys.executable, "-c", _OTHER_PROCESS, str(made), operator.__name__]
+        subprocess.run(line, check=True, env=environment)
+        yield MemoryMembers({name: bytes.fromhex(data) for name, data in json.loads(made.read_text("utf-8")).items()})
+
+
+def test_the_order_of_a_set_of_texts_is_that_of_its_process(monkeypatch: Any, tmp_path: Path) -> None:
+    for members in recorded_elsewhere(planted.IteratesSet, tmp_path):
         outcome = replayed(members, planted.IteratesSet, monkeypatch)
         if outcome.verdict == "diverged":
             break
     assert outcome.detail["reason"]["code"] == "iteration-order", outcome.sentence
     assert outcome.detail["line"]["file"] == FILE
+
+
+def test_what_is_the_same_within_a_process_is_not_taken_for_damage(monkeypatch: Any, tmp_path: Path) -> None:
+    for members in recorded_elsewhere(planted.DigestsASet, tmp_path):
+        outcome = replayed(members, planted.DigestsASet, monkeypatch)
+        if outcome.verdict == "diverged":
+            break
+    reason = outcome.detail["reason"]
+    assert reason["code"] == "unlogged-choice" and "the same within a process" in reason["words"], outcome.sentence
+    assert any("nothing replays as recorded" in one for one in reason["evidence"])
+
+
+def test_what_its_snapshots_do_not_hold_is_told_by_who_took_them(monkeypatch: Any) -> None:
+    members = planted.recorded_with(planted.Forgets, monkeypatch)
+    outcome = replayed(members, planted.Forgets, monkeypatch)
+    reason = outcome.detail["reason"]
+    assert (outcome.verdict, reason["code"]) == ("diverged", "state-not-saved"), outcome.sentence
+    assert ", in seen:" in reason["words"] and reason["words"] in outcome.sentence
 
 
 def test_a_flipped_bit_in_a_text_is_damage(monkeypatch: Any) -> None:

@@ -144,6 +144,13 @@ def test_the_engines_own_calls_are_no_operators(installed: Path) -> None:
     assert hunt.readings.to_json() == []
 
 
+def test_what_finding_and_making_an_operator_reads_is_no_reason(installed: Path) -> None:
+    """It derives from an operator of the samples, in whose package is what looks for packages' files as well."""
+    outcome = replay(bundle_of(recorded(f"{HIDDEN}:CountsInClass")), failure=0)
+    assert outcome.verdict == "diverged" and outcome.detail["reason"]["code"] == "unlogged-choice", outcome.sentence
+    assert "what its module or class keeps" in outcome.sentence and "installed.py" not in outcome.sentence
+
+
 def test_readings_are_bounded_and_what_is_left_out_is_counted() -> None:
     readings = Readings()
     for line in range(MOST_PLACES + 7):
