@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,6 +15,13 @@ VERDICTS: tuple[Verdict, ...] = ("identical", "diverged", "free", "unknown", "fo
 
 _LONGEST = 20_000
 """Characters of a sentence. What it quotes is a recording's: it is shown without control characters."""
+_LONG_WORD = re.compile(r"\S{600,}")
+_SHOWN_OF_WORD = 120
+
+
+def _fit(sentence: str) -> str:
+    """Fit to be shown. What is quoted may be a word of any length, of which the beginning tells enough."""
+    return printable(_LONG_WORD.sub(lambda word: f"{word[0][:_SHOWN_OF_WORD]}…", sentence), _LONGEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class DivergenceFound(Exception):
     """
 
     def __init__(self, sentence: str, **detail: Any):
-        self.sentence = printable(sentence, _LONGEST)
+        self.sentence = _fit(sentence)
         super().__init__(self.sentence)
         self.detail = {key: value for key, value in detail.items() if value is not None}
         self.execution: Any = None
@@ -63,7 +71,7 @@ class Missing(Exception):
     """The recording lacks something, so that the rest can't be said: named, never guessed."""
 
     def __init__(self, sentence: str, **detail: Any):
-        self.sentence = printable(sentence, _LONGEST)
+        self.sentence = _fit(sentence)
         super().__init__(self.sentence)
         self.detail = {key: value for key, value in detail.items() if value is not None}
 

@@ -377,9 +377,9 @@ class RecoveryReplay:
                 self._note(f"{one} as a whole, as the recording's buffers have {size:,} bytes")
         for attempt_of in verified:  # before any is executed, which would only show what follows from it
             self._agreed(check_attempt, source, self.story, *attempt_of)
-        self._agreed(check_barriers, source)
         for attempt_of in verified:
             self._verify(*attempt_of)
+        self._agreed(check_barriers, source)
 
     def _verify(self, task: TaskId, attempt: int) -> None:
         found = self._verified(task, attempt)

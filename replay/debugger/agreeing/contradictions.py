@@ -14,7 +14,7 @@ from replay.debugger.agreeing.lines import check_epochs, check_offsets
 from replay.debugger.agreeing.readings import check_readings
 from replay.debugger.agreeing.receipts import check_receipts, check_takes
 from replay.debugger.agreeing.settings import check_settings
-from replay.debugger.agreeing.snapshots import check_barriers, check_snapshots
+from replay.debugger.agreeing.snapshots import check_snapshots
 from replay.debugger.agreeing.transactions import check_flushed, check_transactions
 from replay.debugger.agreeing.writes import check_writes
 from replay.debugger.outcome import DivergenceFound, Missing
@@ -66,12 +66,4 @@ def contradiction_anywhere(source: RecordingSource, story: Story) -> DivergenceF
             return found
         except (Missing, CorruptMember):
             continue
-    return first_contradiction(source, story, source.graph.order) or _first_barrier(source)
-
-
-def _first_barrier(source: RecordingSource) -> DivergenceFound | None:
-    try:
-        check_barriers(source)
-    except DivergenceFound as found:
-        return found
-    return None
+    return first_contradiction(source, story, source.graph.order)

@@ -46,9 +46,11 @@ def test_a_corruption_in_any_jobs_recording_is_named_where_it_is(seed: int) -> N
 
 
 @pytest.mark.parametrize(
-    "field, value", [("received", -1), ("bytes", -1), ("channel", "a\n\u202e\0>b"), ("host", "\x1b[2J")]
+    "field, value",
+    [("received", -1), ("bytes", -1), ("channel", "a\n\u202e\0>b"), ("host", "\x1b[2J"), ("host", "x" * 300_000)],
+    ids=lambda one: str(one)[:12].encode().hex(),
 )
-def test_what_a_recording_says_is_quoted_without_control_characters(field: str, value: object) -> None:
+def test_what_a_recording_says_is_quoted_without_control_characters_and_in_short(field: str, value: object) -> None:
     members = one_failure()
     events = [json.loads(line) for line in members.members[EVENTS].splitlines()]
     changed = next(one["n"] for one in events if field in one and one.get("re") is not None)
@@ -56,6 +58,7 @@ def test_what_a_recording_says_is_quoted_without_control_characters(field: str, 
     lines = b"".join(json.dumps(one).encode() + b"\n" for one in events)
     outcome = replay(bundle_of(members.with_(EVENTS, lines)), failure=0)
     assert outcome.verdict == "diverged" and outcome.sentence.isprintable(), outcome.sentence
+    assert len(outcome.sentence) < 1200
     assert outcome.detail["event"] >= changed
 
 
