@@ -16,7 +16,7 @@ from typing import Any
 
 from clonoscope.adapters.partitions import Identify
 from clonoscope.errors import WrongUse
-from clonoscope.json_values import to_json
+from clonoscope.json_values import json_in, to_json
 from clonoscope.recording import Recording, start
 from clonoscope.services import current
 from clonoscope.unrecorded import UNRECORDED
@@ -176,11 +176,13 @@ class Worker:
         """Which records an item is of, the engine does not tell."""
         if self.workers.outputs:
             identify, output = self.workers.identify, self.task.output
+            redacts = self.workers.recording.redaction.active
             for item in items:
                 keyed = isinstance(item, tuple) and len(item) == 2
                 key, value = item if keyed else (None, item)
                 named = None if identify is None else identify(step, key, value)
-                output([key, 0, value], id=named, source=())
+                # What is to be redacted may stand in a text.
+                output([key, 0, json_in(value) if redacts else value], id=named, source=())
 
 
 class Numbering:

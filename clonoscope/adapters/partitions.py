@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clonoscope import words as w
+from clonoscope.json_values import json_in
 from clonoscope.recording import Recording, start
 from clonoscope.services import current
 from clonoscope.tasks import Task
@@ -150,15 +151,15 @@ class Partitions:
 
 
 def readable(message: Any) -> list[Any]:
-    """A message as a record: text where it is text."""
+    """A message as a record: JSON where it is, so that what is to be redacted is found in it, else text."""
     _, timestamp = message.timestamp()
-    return [_text(message.key()), timestamp, _text(message.value())]
+    return [_readable(message.key()), timestamp, _readable(message.value())]
 
 
-def _text(data: Any) -> Any:
+def _readable(data: Any) -> Any:
     if isinstance(data, bytes):
         try:
-            return data.decode()
+            return json_in(data.decode())
         except UnicodeDecodeError:
             return data
     return data
