@@ -21,6 +21,7 @@ from replay.debugger.recorded.answers import Answers
 from replay.debugger.recorded.scene import Operators, Scene, scenes_of
 from replay.debugger.recorded.story import Story
 from replay.debugger.recovery_replay import ROLLS_BACK, RecoveryReplay
+from replay.debugger.redactions import check_shown, hidden_instead_of
 from replay.debugger.together.ahead import Ahead
 from replay.debugger.together.conductor import Conductor
 from replay.debugger.together.connected import recovered_together
@@ -143,8 +144,9 @@ class _Part:
             return self._unknown(missing)
 
     def _ended(self, found: DivergenceFound) -> Outcome:
-        if not self.source.manifest.complete:
-            return self._unknown(_not_complete(found))
+        missing = _unproven(self.source, self.scene, found)
+        if missing is not None:
+            return self._unknown(missing)
         self.steps.findings.add(found)
         return _diverged(self.scene, self.steps)
 
@@ -168,6 +170,8 @@ class _Part:
                 raise
             replayed.walk_log()
             raise lack.instead_of(found) from None
+        if verdict == "identical":
+            check_shown(source, scene.task)
         steps.write("finish", sentence, causes=_grounds(story, scene, steps, "transition"))
         return _outcome(verdict, scene, steps, sentence, replayed.detail)
 
@@ -179,6 +183,11 @@ def _not_complete(found: DivergenceFound) -> Missing:
         f"So it can't be said whether the replay is identical. What was found: {found.sentence}",
         **{**found.detail, "complete": False},
     )
+
+
+def _unproven(source: RecordingSource, scene: Scene, found: DivergenceFound) -> Missing | None:
+    """What is said in its place where it may come of what the recording does not hold."""
+    return hidden_instead_of(source, scene.task, found) if source.manifest.complete else _not_complete(found)
 
 
 def _known_protocol(source: RecordingSource) -> None:
@@ -200,6 +209,7 @@ def _run_attempt(source: RecordingSource, story: Story, scene: Scene, steps: Ste
         if lack is None:
             raise
         raise lack.instead_of(found) from None
+    check_shown(source, scene.task)
     steps.write("finish", sentence, causes=steps.caused_by("restore"))
     return _outcome("identical", scene, steps, sentence, detail)
 
@@ -250,9 +260,9 @@ def _gone_on(source: RecordingSource, scene: Scene, steps: StepWriter) -> Outcom
     """Past divergences to the end; they prove nothing where the recording lacks something that was there."""
     first = steps.findings.all[0]
     lack, found = first_lack(source), DivergenceFound(first.sentence, **first.detail)
-    if lack is None and source.manifest.complete:
+    missing = _unproven(source, scene, found) if lack is None else lack.instead_of(found)
+    if missing is None:
         return _diverged(scene, steps)
-    missing = _not_complete(found) if lack is None else lack.instead_of(found)
     return _outcome("unknown", scene, steps, missing.sentence, missing.detail)
 
 

@@ -14,6 +14,7 @@ from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import NoSteps, RecordingSource
 from replay.debugger.recorded.scene import Scene, choose
 from replay.debugger.recorded.story import Story
+from replay.debugger.redactions import redacted_in
 from replay.debugger.sides.closure import told
 from replay.debugger.sides.ledger import WRITES, Ledger, counted_of
 from replay.debugger.sides.lines import LineOfChange
@@ -105,6 +106,17 @@ def compare_attempts(
     report["sentence"] = _sentence(first, second, differences, executed, since)
     if seeds:
         report["sentence"] += " Their generators of random numbers were seeded with other numbers too."
+    return _verifiable(report, first, second)
+
+
+def _verifiable(report: dict[str, Any], first: Side, second: Side) -> dict[str, Any]:
+    """Redacted values were held side by side as tokens: neither that they are the same nor that they differ is said."""
+    for side in (first, second):
+        where = redacted_in(side.source, side.scene.task)
+        if where:
+            said = f"Not verifiable: {where} of {side.name} is redacted, and only tokens were compared. "
+            shown = "Nothing else differs." if report["equal"] else report["sentence"]
+            return {**report, "equal": False, "redacted": where, "sentence": said + shown}
     return report
 
 
