@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group, User
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from dashboard import jobs
-from dashboard.models import ApiToken, AuditEntry, Job, JobShare, LoginFailure, OneTimeLink, Quota, Replay, Upload, Work
+from dashboard.models import (
+    ApiToken,
+    AuditEntry,
+    Job,
+    JobShare,
+    LegalHold,
+    LoginFailure,
+    OneTimeLink,
+    PayloadLook,
+    Quota,
+    Replay,
+    Tombstone,
+    Upload,
+    Work,
+)
+from dashboard.people import holds
+from dashboard.people.identity import person
 
 if TYPE_CHECKING:  # Django's own classes take no type parameters at run time
     AnyAdmin = admin.ModelAdmin[Any]
@@ -45,9 +62,17 @@ class Accounts(AccountAdmin):
     """An account goes together with its jobs, and their files, and each deletion is in the audit trail."""
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
-        for job in Job.objects.filter(owner=obj):
-            jobs.delete_job(job, request.user)
-        super().delete_model(request, obj)
+        """What a hold keeps keeps its account too; replays of others' jobs leave tombstones as well."""
+        try:
+            with transaction.atomic():
+                holds.check_account(obj)
+                for job in Job.objects.filter(owner=obj):
+                    jobs.delete_job(job, request.user)
+                for replay in Replay.objects.filter(owner=obj):
+                    jobs.delete_replay(replay, request.user)
+                super().delete_model(request, obj)
+        except jobs.OnHold as held:
+            self.message_user(request, f"{obj} was not deleted. {held}", messages.ERROR)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         for user in queryset:
@@ -66,12 +91,18 @@ class JobAdmin(Removable):
     list_filter = ("status",)
     search_fields = ("id", "name", "owner__username")
 
+    # Which may quote what the recording says: who runs the place need not see it.
+    exclude = ("message", "facts")
+
     def delete_model(self, request: HttpRequest, obj: Job) -> None:
-        jobs.delete_job(obj, request.user)
+        try:
+            jobs.delete_job(obj, request.user)
+        except jobs.OnHold as held:
+            self.message_user(request, str(held), messages.ERROR)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Job]) -> None:
         for job in queryset:
-            jobs.delete_job(job, request.user)
+            self.delete_model(request, job)
 
 
 @admin.register(Replay)
@@ -80,16 +111,22 @@ class ReplayAdmin(Removable):
     list_filter = ("status", "verdict")
     search_fields = ("id", "job__id", "job__name", "owner__username")
 
+    exclude = ("message", "sentence", "detail", "change", "before")
+
     def delete_model(self, request: HttpRequest, obj: Replay) -> None:
-        jobs.delete_replay(obj, request.user)
+        try:
+            jobs.delete_replay(obj, request.user)
+        except jobs.OnHold as held:
+            self.message_user(request, str(held), messages.ERROR)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Replay]) -> None:
         for replay in queryset:
-            jobs.delete_replay(replay, request.user)
+            self.delete_model(request, replay)
 
 
 @admin.register(Work)
 class WorkAdmin(ReadOnly):
+    exclude = ("message",)
     list_display = ("id", "kind", "target", "state", "attempt", "lease_owner", "lease_until", "updated_at")
     list_filter = ("kind", "state")
     search_fields = ("target",)
@@ -104,8 +141,49 @@ class AuditEntryAdmin(ReadOnly):
 
 @admin.register(JobShare)
 class JobShareAdmin(Removable):
-    list_display = ("job", "user", "granted_by", "at")
+    list_display = ("job", "user", "payloads", "granted_by", "at")
+    list_filter = ("payloads",)
     search_fields = ("job__id", "job__name", "user__username")
+
+
+@admin.register(PayloadLook)
+class PayloadLookAdmin(ReadOnly):
+    """Only retention takes from it."""
+
+    list_display = ("at", "who", "job_id", "what")
+    search_fields = ("who", "job_id", "what")
+
+
+@admin.register(Tombstone)
+class TombstoneAdmin(ReadOnly):
+    list_display = ("target", "kind", "name", "deleted_at", "deleted_by")
+    list_filter = ("kind",)
+    search_fields = ("target", "name", "deleted_by")
+
+
+@admin.register(LegalHold)
+class LegalHoldAdmin(AnyAdmin):
+    """Staff put jobs of anybody on hold here, and lift holds; a standing one is not changed."""
+
+    fields = ("job", "reason", "who", "at")
+    readonly_fields = ("who", "at")
+    autocomplete_fields = ("job",)
+    list_display = ("job", "who", "at", "reason")
+    search_fields = ("job__id", "job__name", "who", "reason")
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: LegalHold, form: Any, change: bool) -> None:
+        made = holds.put(obj.job, by=person(request), reason=obj.reason)
+        obj.pk, obj.who, obj.at, obj.set_by = made.pk, made.who, made.at, made.set_by
+
+    def delete_model(self, request: HttpRequest, obj: LegalHold) -> None:
+        holds.lift(obj.job, by=person(request))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[LegalHold]) -> None:
+        for hold in queryset:
+            self.delete_model(request, hold)
 
 
 @admin.register(Upload)

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.cache import cache
 
-from dashboard import store
+from dashboard import payloads, store
 from dashboard.models import Job
 from dashboard.models.status import READABLE
 from dashboard.problems import Problem, as_sentence, not_found
@@ -41,6 +41,9 @@ def compare(user: Any, first: Chosen, second: Chosen) -> dict[str, Any]:
     if first == second:
         raise Problem(422, "Choose two attempts: these are one and the same.")
     jobs = [_visible(user, one) for one in (first, second)]
+    payloads.admit(user, jobs)
+    for job in jobs:
+        payloads.require(job.id)
     sides = [_side(first, *jobs), _side(second, *reversed(jobs))]
     key = _key(first, second, *jobs)
     known: dict[str, Any] | None = cache.get(key)

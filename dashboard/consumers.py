@@ -14,6 +14,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 
 from dashboard.models import Job, Replay
+from dashboard.payloads import sealed_state
 from dashboard.people.identity import Credential, credential_of
 from dashboard.people.origins import may_connect
 from dashboard.progress import group_of, state_of
@@ -62,8 +63,9 @@ class Watching(AsyncJsonWebsocketConsumer):
 
     async def progress(self, message: dict[str, Any]) -> None:
         """Pushed by whoever works on it."""
-        if await database_sync_to_async(self._sees)():
-            await self.send_json(message["state"])
+        sees, payloads_too = await database_sync_to_async(self._rights)()
+        if sees:
+            await self.send_json(message["state"] if payloads_too else sealed_state(message["state"]))
         else:
             await self.close(NOT_FOUND)
 
@@ -97,8 +99,18 @@ class Watching(AsyncJsonWebsocketConsumer):
         user = self.credential.user()
         return user is not None and self.model.objects.visible_to(user).filter(id=self.target).exists()
 
+    def _rights(self) -> tuple[bool, bool]:
+        """Whether they see it, and whether they see what it says too."""
+        user = self.credential.user()
+        if user is None or not self.model.objects.visible_to(user).filter(id=self.target).exists():
+            return False, False
+        jobs = Job.objects.payloads_visible_to(user)
+        return True, (jobs.filter(id=self.target) | jobs.filter(replays__id=self.target)).exists()
+
     def _state(self) -> dict[str, Any] | None:
-        return state_of(self.target) if self._sees() else None
+        sees, payloads_too = self._rights()
+        state = state_of(self.target) if sees else None
+        return state if state is None or payloads_too else sealed_state(state)
 
 
 class WatchingJob(Watching):

@@ -7,6 +7,7 @@ from typing import Any
 
 from dashboard import measures
 from dashboard.queries.determinants import Determinant
+from ingest.lake.sealing import SIGN
 from replay.model import Protocol, Task
 
 TEXT_SHOWN = 120
@@ -29,7 +30,8 @@ def described_row(row: dict[str, Any] | None, task: Task | None, origin_ms: int 
     if row is None:
         return "", ""
     payload = row.get("payload")
-    return _described(row["kind"], {**row, "payload": bytes.fromhex(payload) if payload else b""}, task, origin_ms)
+    known = payload if payload == SIGN else bytes.fromhex(payload) if payload else b""
+    return _described(row["kind"], {**row, "payload": known}, task, origin_ms)
 
 
 def vars_of(row: Determinant) -> dict[str, Any]:
@@ -37,6 +39,8 @@ def vars_of(row: Determinant) -> dict[str, Any]:
 
 
 def _described(kind: str, row: dict[str, Any], task: Task | None, origin_ms: int | None) -> tuple[str, str]:
+    if SIGN in (row.get("value"), row.get("payload")):
+        return SIGN, ""
     match kind:
         case "order":
             return f"channel {row['channel']}", _source_of(row["channel"], task)

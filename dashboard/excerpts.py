@@ -9,7 +9,7 @@ from pathlib import Path
 from django.conf import settings
 from django.http import HttpResponse
 
-from dashboard import store
+from dashboard import payloads, store
 from dashboard.models import Replay
 from dashboard.problems import Problem
 from ingest.launch import ReplayChildDied, ReplayFailed, ReplayLimits, ReplayRequest, run_excerpt
@@ -22,6 +22,7 @@ _one_at_a_time = threading.BoundedSemaphore(1)
 
 def excerpt(replay: Replay) -> HttpResponse:
     """As a file to keep as a regression test."""
+    payloads.require(replay.job_id)
     if replay.verdict != "diverged":
         raise Problem(409, "Only a replay that diverged has an excerpt that still diverges.")
     if replay.elsewhere:

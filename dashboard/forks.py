@@ -38,6 +38,8 @@ def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
     if "\\u0000" in json.dumps(meant):
         raise Problem(422, "A change holds no NUL character; leave it out.")
     with transaction.atomic():
+        # The row itself: the caller's may say less than it.
+        parent = Replay.objects.select_related("parent").get(id=parent.id)
         job = Job.objects.select_for_update().get(id=parent.job_id)
         if job.status not in READABLE:
             raise Refused(f"The job is {job.status}; a fork needs its tables.")

@@ -19,9 +19,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from dashboard import joblog, store
-from dashboard.models import AuditEntry, Job, Replay, Status, Work, new_job_id
+from dashboard.models import AuditEntry, Job, LegalHold, Replay, Status, Work, new_job_id
 from dashboard.models.status import PENDING, READABLE
-from dashboard.people import quotas
+from dashboard.people import quotas, tombstones
 from dashboard.progress import push_state
 from dashboard.queries.graph import job_graph
 from dashboard.removal import remove_path
@@ -36,6 +36,16 @@ NAME_LENGTH = 200
 
 class Refused(Exception):
     """The job or replay is not in a state for this; the sentence says why."""
+
+
+class OnHold(Refused):
+    """A legal hold keeps the job."""
+
+    def __init__(self, hold: LegalHold) -> None:
+        super().__init__(
+            f"The job is on legal hold: {hold.who} set it on {hold.at:%Y-%m-%d at %H:%M} UTC ({hold.reason}). "
+            "It can't be deleted until the hold is lifted."
+        )
 
 
 class StoreFull(Exception):
@@ -125,15 +135,23 @@ def cancel(job: Job, user: Any) -> Job:
     return row
 
 
-def delete_job(job: Job, user: Any) -> None:
-    """The job, its replays, shares, bundle, tables and log; the audit trail keeps that it was."""
+def delete_job(job: Job, user: Any, *, by: str = "") -> None:
+    """The job, its replays, shares, bundle, tables and log; the audit trail keeps that it was, and tombstones stand
+    where links point. `by`: who, where it is nobody with an account. Raises `OnHold`."""
     with transaction.atomic():
-        replays = list(Replay.objects.filter(job=job).values_list("id", flat=True))
-        for target in (job.id, *replays):
+        row = Job.objects.select_for_update().select_related("owner").filter(id=job.id).first()
+        if row is None:
+            return
+        _check_hold(row.id)
+        who, replays = by or str(user), list(Replay.objects.filter(job=row).select_related("job"))
+        for target in (row.id, *(replay.id for replay in replays)):
             _drop_work(target)
-        Job.objects.filter(id=job.id).delete()
-        AuditEntry.objects.create(actor=user, action="job.delete", target=job.id, detail={"name": job.name})
-        transaction.on_commit(lambda: _remove_files(job.id, replays))
+        tombstones.bury(row, replays, who)
+        Job.objects.filter(id=row.id).delete()
+        detail = {"name": row.name, **({"by": by} if by else {})}
+        AuditEntry.objects.create(actor=user, action="job.delete", target=row.id, detail=detail)
+        ids = [replay.id for replay in replays]
+        transaction.on_commit(lambda: _remove_files(row.id, ids))
 
 
 def start_replay(
@@ -200,13 +218,24 @@ def retry_replay(replay: Replay, user: Any) -> Replay:
 
 
 def delete_replay(replay: Replay, user: Any) -> None:
+    """Raises `OnHold`: what was found out of a job that is kept is kept with it."""
     with transaction.atomic():
+        Job.objects.select_for_update().get(id=replay.job_id)
+        _check_hold(replay.job_id)
         _drop_work(replay.id)
+        tombstones.bury_replay(replay, str(user))
         Replay.objects.filter(id=replay.id).delete()
         detail = {"job": replay.job_id, "task": replay.task}
         AuditEntry.objects.create(actor=user, action="replay.delete", target=replay.id, detail=detail)
         transaction.on_commit(lambda: remove_path(store.replay_path(replay.id)))
     joblog.write(replay.job_id, f"{user} deleted replay {replay.id}.")
+
+
+def _check_hold(job_id: str) -> None:
+    """The job's row is locked by now, as it is where a hold is set."""
+    hold = LegalHold.objects.filter(job_id=job_id).first()
+    if hold is not None:
+        raise OnHold(hold)
 
 
 class _Room:
@@ -246,7 +275,8 @@ def _packed(path: Path, fresh: Path, room: _Room, name: str) -> dict[str, Any]:
 
 
 def _same_content(user: Any, content_id: str) -> Job | None:
-    job = Job.objects.visible_to(user).filter(content_id=content_id).first()
+    # A job of which they see only that it is there would give them less than they bring.
+    job = Job.objects.payloads_visible_to(user).filter(content_id=content_id).first()
     if job is None:
         return None
     if job.status in (Status.FAILED, Status.CANCELLED) and job.owner_id == user.id:

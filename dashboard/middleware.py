@@ -12,7 +12,7 @@ from dashboard.problems import Problem
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 API_PREFIX = "/api/"
-TITLES = {403: "Not allowed", 404: "Nothing here", 409: "Not now", 507: "The disk is full"}
+TITLES = {403: "Not allowed", 404: "Nothing here", 409: "Not now", 410: "Deleted", 507: "The disk is full"}
 KEPT_HEADERS = ("Allow", "Retry-After", "WWW-Authenticate")
 
 
@@ -51,6 +51,19 @@ class Problems:
         if problem.status in (403, 404, 500) and not isinstance(error, Problem):
             return None
         return problem_page(request, problem) if _wants_page(request) else problem_response(problem)
+
+
+class Payloads:
+    """What recordings say is closed to a request until its person is admitted."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        from dashboard import payloads
+
+        with payloads.closed(request):
+            return self.get_response(request)
 
 
 class PrivateByDefault:

@@ -77,6 +77,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "dashboard.middleware.Payloads",
     "dashboard.middleware.PrivateByDefault",
     "dashboard.middleware.Problems",
 ]
@@ -150,6 +151,8 @@ REPLAY_MEMORY_BYTES = env.number("CLONOSCOPE_REPLAY_MEMORY_BYTES", 2 << 30, leas
 REPLAY_FILE_BYTES = env.number("CLONOSCOPE_REPLAY_FILE_BYTES", 16 << 30, least=1 << 20)
 REPLAY_OPEN_FILES = env.number("CLONOSCOPE_REPLAY_OPEN_FILES", 512, least=32)
 REPLAY_CPU_S = env.number("CLONOSCOPE_REPLAY_CPU_S", 2 * 3600, least=1)
+RETENTION_DAYS = env.number("CLONOSCOPE_RETENTION_DAYS", 0, least=0)
+PAYLOAD_LOG_DAYS = env.number("CLONOSCOPE_PAYLOAD_LOG_DAYS", 0, least=0)
 REPLAY_WALL_S = env.number("CLONOSCOPE_REPLAY_WALL_S", 6 * 3600, least=1)
 
 CELERY_BROKER_URL = REDIS_URL or "memory://localhost/"

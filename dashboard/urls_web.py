@@ -26,5 +26,8 @@ urlpatterns = [
     path("people/<int:user_id>/quota/", directory_views.set_quota, name="person-quota"),
     path("jobs/<str:job_id>/sharing/", sharing_views.job_sharing, name="job-sharing"),
     path("jobs/<str:job_id>/share/", sharing_views.share_job, name="job-share"),
+    path("jobs/<str:job_id>/looks/", sharing_views.payload_looks, name="job-looks"),
+    path("jobs/<str:job_id>/hold/", sharing_views.hold_job, name="job-hold"),
+    path("jobs/<str:job_id>/hold/lift/", sharing_views.lift_hold, name="job-unhold"),
     path("jobs/<str:job_id>/unshare/<int:user_id>/", sharing_views.unshare_job, name="job-unshare"),
 ]

@@ -25,6 +25,7 @@ from dashboard.models import Breakpoint
 from dashboard.models.status import PENDING
 from dashboard.problems import not_found
 from dashboard.queries import moving, steps
+from dashboard.sealing import shown_breakpoint
 from replay.debugger.searching.conditions import WrongSearch
 from replay.debugger.searching.structured import MOST_TEXT
 
@@ -61,7 +62,8 @@ def go(
 @router.get("/replays/{replay_id}/breakpoints", response={200: BreakpointList, 404: Error})
 def list_breakpoints(request: HttpRequest, replay_id: str) -> dict[str, Any]:
     """Those kept with a replay, oldest first."""
-    return {"breakpoints": [breakpoint_out(one) for one in breakpoints.of(visible_replay(caller(request), replay_id))]}
+    replay = visible_replay(caller(request), replay_id)
+    return {"breakpoints": [breakpoint_out(one) for one in breakpoints.of(replay)]}
 
 
 @router.post("/replays/{replay_id}/breakpoints", response={201: BreakpointOut, **WRITE})
@@ -88,6 +90,7 @@ def delete_breakpoint(request: HttpRequest, replay_id: str, breakpoint_id: int) 
 
 
 def breakpoint_out(one: Breakpoint) -> dict[str, Any]:
+    one = shown_breakpoint(one, one.replay.job_id)
     return {
         "id": one.pk,
         "search": one.search,

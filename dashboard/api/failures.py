@@ -11,9 +11,9 @@ from django.db import OperationalError
 from django.http import Http404
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from dashboard.jobs import OverQuota, Refused, StoreFull
+from dashboard.jobs import OnHold, OverQuota, Refused, StoreFull
 from dashboard.problems import Problem, not_found
-from ingest.lake.errors import NotPublished, NotWritten, QueryTooLarge, QueryTooLong, UnknownTable
+from ingest.lake.errors import HiddenValues, NotPublished, NotWritten, QueryTooLarge, QueryTooLong, UnknownTable
 from ingest.launch import IngestError
 from replay.debugger.searching.conditions import WrongSearch
 from replay.errors import ReplayError
@@ -37,6 +37,8 @@ def problem_of(error: Exception) -> Problem:
             return Problem(422, _first(error.errors), detail=[_plain(item) for item in error.errors])
         case HttpError():
             return Problem(error.status_code, error.message)
+        case OnHold():
+            return Problem(409, str(error), code="on-hold")
         case Refused():
             return Problem(409, str(error))
         case OverQuota():
@@ -87,6 +89,9 @@ def _of_lake(error: IngestError) -> Problem:
     match error:
         case NotPublished():
             return Problem(409, str(error), code="not-ready")
+        case HiddenValues():
+            why = "This search compares values, and those of this job are hidden from you."
+            return Problem(403, f"{why} Its owner can give you access to them.", code="payloads-hidden")
         case NotWritten():
             return Problem(409, f"{error}.", code="not-written")
         case UnknownTable():

@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from ninja import P, QueryEx, Router, Status
 
-from dashboard import jobs
+from dashboard import jobs, payloads
 from dashboard.api.auth import caller
 from dashboard.api.presenting import job_detail, job_out, visible_job
 from dashboard.api.schemas import Error, JobDetail, JobPage
@@ -30,6 +30,7 @@ def list_jobs(request: HttpRequest, cursor: str = "", limit: QueryEx[int, P(ge=1
         at, job_id = _position(cursor)
         rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, id__gt=job_id))
     page = list(rows[: limit + 1])
+    payloads.admit(user, page)
     last = page[limit - 1] if len(page) > limit else None
     following = to_cursor([last.created_at.isoformat(), last.id]) if last else None
     return {"jobs": [job_out(job, user) for job in page[:limit]], "cursor": following}

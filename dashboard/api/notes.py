@@ -14,6 +14,7 @@ from dashboard.api.presenting import own_replay, visible_replay
 from dashboard.api.schemas import Error, NoteChange, NoteIn, NoteList, NoteOut
 from dashboard.models import Note, Replay
 from dashboard.problems import Problem, not_found
+from dashboard.sealing import shown_note
 
 router = Router(tags=["steps"])
 WRITE = {403: Error, 404: Error, 409: Error, 422: Error}
@@ -23,7 +24,8 @@ WRITE = {403: Error, 404: Error, 409: Error, 422: Error}
 def list_notes(request: HttpRequest, replay_id: str) -> dict[str, Any]:
     """All of a replay, in the order of the steps that they are on."""
     user = caller(request)
-    return {"notes": [note_out(one, user) for one in notes.of(visible_replay(user, replay_id))]}
+    replay = visible_replay(user, replay_id)
+    return {"notes": [note_out(shown_note(one, replay.job_id, user), user) for one in notes.of(replay)]}
 
 
 @router.post("/replays/{replay_id}/notes", response={201: NoteOut, **WRITE})

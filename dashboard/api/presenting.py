@@ -7,15 +7,19 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
+from dashboard import payloads
 from dashboard.models import Job, Replay, Upload
-from dashboard.problems import Problem, not_found
+from dashboard.people.tombstones import gone_or_nothing
+from dashboard.problems import Problem
 from dashboard.progress import state_of
+from dashboard.sealing import shown_job, shown_replay
 
 
 def visible_job(user: User, job_id: str) -> Job:
     job = Job.objects.visible_to(user).select_related("owner").filter(id=job_id).first()
     if job is None:
-        raise not_found()
+        raise gone_or_nothing(user, job_id)
+    payloads.admit(user, [job])
     return job
 
 
@@ -23,7 +27,8 @@ def visible_replay(user: User, replay_id: str) -> Replay:
     replays: QuerySet[Replay] = Replay.objects.visible_to(user).select_related("owner", "job")
     replay = replays.filter(id=replay_id).first()
     if replay is None:
-        raise not_found()
+        raise gone_or_nothing(user, replay_id)
+    payloads.admit(user, [replay.job])
     return replay
 
 
@@ -36,11 +41,14 @@ def own_replay(user: User, replay_id: str, may: str = "do this") -> Replay:
 
 
 def job_out(job: Job, user: User) -> dict[str, Any]:
+    """As the caller may see it, who was admitted to its payloads before, or was not."""
+    job = shown_job(job)
     return {
         "id": job.id,
         "name": job.name,
         "owner": job.owner.username,
         "mine": job.owner_id == user.pk,
+        "payloads": not job.hidden,
         "status": job.status,
         "message": job.message,
         "bytes": job.bytes,
@@ -57,10 +65,11 @@ def job_out(job: Job, user: User) -> dict[str, Any]:
 
 
 def job_detail(job: Job, user: User) -> dict[str, Any]:
-    return {**job_out(job, user), "progress": state_of(job.id)}
+    return {**job_out(job, user), "progress": payloads.shown_state(job.id, state_of(job.id))}
 
 
 def replay_out(replay: Replay) -> dict[str, Any]:
+    replay = shown_replay(replay)
     return {
         "id": replay.id,
         "job": replay.job_id,
@@ -89,7 +98,7 @@ def replay_out(replay: Replay) -> dict[str, Any]:
 
 
 def replay_detail(replay: Replay) -> dict[str, Any]:
-    return {**replay_out(replay), "progress": state_of(replay.id)}
+    return {**replay_out(replay), "progress": payloads.shown_state(replay.job_id, state_of(replay.id))}
 
 
 def upload_out(upload: Upload) -> dict[str, Any]:

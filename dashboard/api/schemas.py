@@ -37,6 +37,7 @@ class JobOut(Schema):
     name: str
     owner: str
     mine: bool
+    payloads: bool = Field(description="Whether the caller sees what it says; else ••• stands in place of values.")
     status: str
     message: str
     bytes: int

@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import P, QueryEx, Router
 
+from dashboard import payloads
 from dashboard.api.auth import caller
 from dashboard.api.failures import problem_of
 from dashboard.api.presenting import visible_replay
@@ -17,7 +18,7 @@ from dashboard.models import Replay
 from dashboard.problems import Problem
 from dashboard.queries import effects, find, hits, state, steps, why
 from dashboard.queries.of_task import open_orders
-from replay.debugger.searching.conditions import WrongSearch
+from replay.debugger.searching.conditions import WrongSearch, asks_for_values
 from replay.debugger.searching.structured import MOST_TEXT, read
 
 router = Router(tags=["steps"])
@@ -54,6 +55,8 @@ def read_state(
 ) -> dict[str, Any]:
     """The state after a step: the last value of every key that begins with `prefix`."""
     replay = _visible(request, replay_id)
+    if prefix:
+        payloads.refuse_hidden(replay.job_id, "Keys are values.")
     with steps.reading(replay) as written:
         steps.check_written(written, step)
         entries, following = state.after(written, step, prefix, cursor, limit)
@@ -129,6 +132,8 @@ def find_all(
         if not lenient:
             raise
         return streamed(line for line in (problem_of(wrong).body(),))
+    if asks_for_values(search):
+        payloads.refuse_hidden(replay.job_id, "This search compares values.")
     with steps.reading(replay) as written:
         return streamed(hits.all_hits(written, search, bins))
 

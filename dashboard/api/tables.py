@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import P, QueryEx, Router
 
-from dashboard import jobs
+from dashboard import jobs, payloads
 from dashboard.api.auth import caller
 from dashboard.api.presenting import visible_job
 from dashboard.api.schemas import Error, TablePage
@@ -16,6 +16,7 @@ from dashboard.problems import Problem
 from dashboard.queries.lake import lake
 from dashboard.queries.tables import MOST_ROWS, table_page
 from ingest.lake.readers import PublishedJob
+from ingest.lake.sealing import HIDDEN
 
 router = Router(tags=["tables"])
 
@@ -27,9 +28,13 @@ def read_table(
     """Rows in the order of the table's key. Filter with `column=value`, `column.from=` (inclusive), `column.to=`
     (exclusive). Bytes are in hexadecimal. A page ends at `limit` rows or earlier where rows are large: go on while
     there is a cursor."""
-    job = readable(visible_job(caller(request), job_id))
+    job = visible_job(caller(request), job_id)
+    published = readable(job)
+    hidden = sorted({name.partition(".")[0] for name in request.GET} & set(HIDDEN.get(table, ())))
+    if hidden:
+        payloads.refuse_hidden(job.id, f"{', '.join(hidden)}: what a table is filtered by tells values.")
     filters = {name: str(value) for name, value in request.GET.items() if name not in ("cursor", "limit")}
-    page = table_page(job, table, filters, cursor, limit)
+    page = table_page(published, table, filters, cursor, limit)
     return {"columns": page.columns, "rows": page.rows, "cursor": page.cursor}
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from ninja import NinjaAPI, Swagger
 from ninja.errors import HttpError, ValidationError
 
-from dashboard.api import breakpoints, comparisons, forks, jobs, notes, paths, replays, steps, tables, uploads
+from dashboard.api import access, breakpoints, comparisons, forks, jobs, notes, paths, replays, steps, tables, uploads
 from dashboard.api.auth import BySession, ByToken
 from dashboard.api.failures import problem_of
 from dashboard.middleware import problem_response
@@ -46,6 +46,7 @@ api = NinjaAPI(
 )
 for router in (
     jobs.router,
+    access.router,
     uploads.router,
     tables.router,
     paths.router,

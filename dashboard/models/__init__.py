@@ -3,6 +3,7 @@
 from dashboard.models.audit import AuditEntry
 from dashboard.models.breakpoints import Breakpoint
 from dashboard.models.jobs import Job, JobShare, new_job_id
+from dashboard.models.keeping import LegalHold, PayloadLook, Tombstone
 from dashboard.models.notes import Note
 from dashboard.models.people import ApiToken, LoginFailure, OneTimeLink, Quota
 from dashboard.models.replays import Replay, new_replay_id
@@ -16,12 +17,15 @@ __all__ = [
     "Breakpoint",
     "Job",
     "JobShare",
+    "LegalHold",
     "LoginFailure",
     "Note",
     "OneTimeLink",
+    "PayloadLook",
     "Quota",
     "Replay",
     "Status",
+    "Tombstone",
     "Upload",
     "Work",
     "new_job_id",

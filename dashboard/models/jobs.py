@@ -24,9 +24,19 @@ class JobQuerySet(models.QuerySet["Job"]):
         shared = JobShare.objects.filter(user=user).values("job_id")
         return self.filter(Q(owner=user) | Q(id__in=shared))
 
+    def payloads_visible_to(self, user: Any) -> JobQuerySet:
+        """Of what they may see, that of which they may also see what it says."""
+        if not user.is_authenticated or not user.is_active:
+            return self.none()
+        granted = JobShare.objects.filter(user=user, payloads=True).values("job_id")
+        return self.filter(Q(owner=user) | Q(id__in=granted))
+
 
 class Job(models.Model):
     """One recording: its bundle in the store and, once ingested, its tables in the lake."""
+
+    # Not a column: true on a row of which a request may not show what it says.
+    hidden = False
 
     id = models.CharField(primary_key=True, max_length=14, default=new_job_id, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="jobs")
@@ -64,6 +74,8 @@ class JobShare(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="shared_with_me")
     granted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
+    # A right of its own: who sees a job sees that there are records, and with this what they say.
+    payloads = models.BooleanField(default=False)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["job", "user"], name="one_share_per_job_and_user")]

@@ -41,6 +41,9 @@ class Until(models.TextChoices):
 
 
 class Replay(models.Model):
+    # Not a column: true on a row of which a request may not show what it says.
+    hidden = False
+
     id = models.CharField(primary_key=True, max_length=14, default=new_replay_id, editable=False)
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="replays")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="replays")

@@ -17,6 +17,11 @@ class TokenForm(forms.Form):
 
 class ShareForm(forms.Form):
     username = forms.CharField(max_length=150, label="Account")
+    payloads = forms.BooleanField(required=False, label="also sees payloads")
+
+
+class HoldForm(forms.Form):
+    reason = forms.CharField(max_length=500, label="Why it must stay")
 
 
 class InviteForm(forms.Form):

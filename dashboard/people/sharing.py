@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from dashboard.models import Job, JobShare
 from dashboard.people import audit
@@ -13,16 +14,26 @@ class SharingError(Exception):
     """Why this person cannot be shared with."""
 
 
-def share(job: Job, *, by: User, username: str) -> JobShare:
+def of(job: Job) -> QuerySet[JobShare]:
+    return JobShare.objects.filter(job=job).select_related("user", "granted_by").order_by("at")
+
+
+def share(job: Job, *, by: User, username: str, payloads: bool = False) -> JobShare:
+    """With somebody new, or with other rights. `payloads`: they see what the recording says too."""
     user = User.objects.filter(username=username.strip(), is_active=True).first()
     if user is None:
         raise SharingError(f"There is no account named “{username.strip()}”.")
     if user.pk == job.owner_id:
         raise SharingError("The job is yours already.")
     with transaction.atomic():
-        granted, new = JobShare.objects.get_or_create(job=job, user=user, defaults={"granted_by": by})
+        defaults = {"granted_by": by, "payloads": payloads}
+        granted, new = JobShare.objects.select_for_update().get_or_create(job=job, user=user, defaults=defaults)
         if new:
-            audit.note(by, "job.share", job.id, name=job.name, with_user=user.username)
+            audit.note(by, "job.share", job.id, name=job.name, with_user=user.username, payloads=payloads)
+        elif granted.payloads != payloads:
+            granted.payloads = payloads
+            granted.save(update_fields=["payloads"])
+            audit.note(by, "job.payloads", job.id, name=job.name, with_user=user.username, payloads=payloads)
     return granted
 
 

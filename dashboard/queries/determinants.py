@@ -6,8 +6,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dashboard import store
+from dashboard import payloads, store
 from ingest.lake.readers import PublishedJob
+from ingest.lake.sealing import SIGN
 from replay.bundle.members import member_name
 from replay.bundle.pack import Pack
 
@@ -52,11 +53,13 @@ class Determinant:
     buffer_bytes: int | None
     first_offset: int | None
     records: int | None
-    encoded: bytes = b""
+    encoded: bytes | None = b""
 
     @property
     def hex(self) -> str:
-        """Its bytes in pairs; of long ones the beginning, with how much more there is."""
+        """Its bytes in pairs; of long ones the beginning, and how much more there is; a sign where they are hidden."""
+        if self.encoded is None:
+            return SIGN
         shown = self.encoded[:HEX_SHOWN].hex(" ")
         more = len(self.encoded) - HEX_SHOWN
         return f"{shown} … {more:,} more" if more > 0 else shown
@@ -88,8 +91,8 @@ def determinants_before(
 
 def with_bytes(job_id: str, log: LogEpoch, rows: list[Determinant]) -> list[Determinant]:
     """The same rows with their encoding, read from where the bundle holds exactly these."""
-    if not rows:
-        return rows
+    if not rows or not payloads.opened(job_id):
+        return [_with(row, None) for row in rows]
     name = member_name(log.task, log.attempt, log.thread, log.epoch)
     start, end = rows[0].offset, rows[-1].offset + rows[-1].length
     with closing(Pack(store.pack_path(job_id))) as pack:
@@ -124,5 +127,5 @@ def _page(rows: list[Determinant], preceding: bool, following: bool) -> Determin
     return DeterminantPage(rows, rows[0].seq if preceding else None, rows[-1].seq + 1 if following else None)
 
 
-def _with(row: Determinant, encoded: bytes) -> Determinant:
+def _with(row: Determinant, encoded: bytes | None) -> Determinant:
     return replace(row, encoded=encoded)

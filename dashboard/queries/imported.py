@@ -10,7 +10,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard import store
+from dashboard import payloads, store
+from ingest.lake.sealing import SIGN
 from replay.bundle.pack import Pack
 from replay.errors import ReplayError
 from replay.model.record import read_json
@@ -72,7 +73,7 @@ def imported(job_id: str, *, before: int | None = None) -> Imported | None:
         with closing(Pack(store.pack_path(job_id))) as pack:
             if TOLD not in pack or pack.size(TOLD) > MOST_TOLD_BYTES:
                 return None
-            return _read(read_json(pack.read(TOLD)), before)
+            return _read(read_json(pack.read(TOLD)), before, hidden=not payloads.opened(job_id))
     except (FileNotFoundError, ReplayError, ValueError, RecursionError):
         return None
 
@@ -82,6 +83,7 @@ def state_after(job_id: str, batch: int, tasks: list[str]) -> StateAfter:
     rows: list[StateRow] = []
     known: list[tuple[str, int, int]] = []
     unread: list[str] = []
+    hidden = not payloads.opened(job_id)
     with closing(Pack(store.pack_path(job_id))) as pack:
         for task in tasks:
             try:
@@ -96,15 +98,18 @@ def state_after(job_id: str, batch: int, tasks: list[str]) -> StateAfter:
             known.append((task, len(found), len(shown)))
             for place in shown:
                 changed = None if earlier is None else earlier.get(place) != found[place]
-                rows.append(StateRow(task, *place, found[place], changed))
+                said = (place[0], SIGN, SIGN) if hidden else (*place, found[place])
+                rows.append(StateRow(task, *said, changed))
     return StateAfter(rows, known, unread)
 
 
-def _read(document: Any, before: int | None) -> Imported | None:
+def _read(document: Any, before: int | None, *, hidden: bool) -> Imported | None:
     if not isinstance(document, dict):
         return None
     listed = document.get("batches")
-    batches = [one for entry in (listed if isinstance(listed, list) else []) if (one := _batch(entry)) is not None]
+    batches = [
+        one for entry in (listed if isinstance(listed, list) else []) if (one := _batch(entry, hidden)) is not None
+    ]
     newest_first = [one for one in batches[::-1] if before is None or one.batch < before]
     shown = newest_first[:BATCHES_SHOWN]
     earlier = shown[-1].batch if len(newest_first) > len(shown) else None
@@ -113,14 +118,14 @@ def _read(document: Any, before: int | None) -> Imported | None:
     return Imported(importer, query, says, lacks, shown, len(batches), earlier)
 
 
-def _batch(entry: Any) -> Batch | None:
+def _batch(entry: Any, hidden: bool) -> Batch | None:
     if not isinstance(entry, dict) or not isinstance(entry.get("offsets"), list):
         return None
     numbers = [one for name in ("batch", "planned_ms", "watermark_ms") if type(one := entry.get(name)) is int]
     if len(numbers) != 3 or not all(-(1 << 63) <= one < 1 << 63 for one in numbers):
         return None
     batch, planned_ms, watermark_ms = numbers
-    offsets = ["nothing new" if one is None else _text(one) for one in entry["offsets"]]
+    offsets = ["nothing new" if one is None else SIGN if hidden else _text(one) for one in entry["offsets"]]
     return Batch(batch, planned_ms, watermark_ms, entry.get("committed") is True, offsets)
 
 

@@ -1,4 +1,4 @@
-"""The one lake of this process, for every query of a page."""
+"""The one lake of this process, for every query of a page: of jobs whose payloads are hidden the tables are sealed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,26 @@ from functools import lru_cache
 
 from django.conf import settings
 
-from ingest.lake.readers import Lake, open_lake
+from dashboard import payloads
+from ingest.lake.readers import Lake, PublishedJob, open_lake
+
+
+class GuardedLake(Lake):
+    """Opens a job's tables as this request may read them."""
+
+    def __init__(self) -> None:
+        self._plain = open_lake(settings.LAKE_ROOT)
+        self._sealed = open_lake(settings.LAKE_ROOT, sealed=True)
+        super().__init__(settings.LAKE_ROOT)
+
+    def job(self, job: str) -> PublishedJob:
+        return (self._plain if payloads.opened(job) else self._sealed).job(job)
+
+    def close(self) -> None:
+        for one in (self._plain, self._sealed):
+            one.close()
 
 
 @lru_cache(maxsize=1)
 def lake() -> Lake:
-    return open_lake(settings.LAKE_ROOT)
+    return GuardedLake()

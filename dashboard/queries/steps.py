@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from dashboard import store
+from dashboard import payloads, store
 from dashboard.models import Replay
 from dashboard.problems import Problem
 from ingest.lake.errors import NotPublished
@@ -22,9 +22,10 @@ SELECT = f"SELECT {', '.join(COLUMNS)} FROM steps"
 
 
 def reading(replay: Replay) -> StepReader:
-    """Its steps as far as they are written; Problem 409 where none are."""
+    """Its steps as far as they are written, as this request may read them; Problem 409 where none are."""
     try:
-        return StepReader(store.replay_path(replay.id))
+        sealed = not payloads.opened(replay.job_id)
+        return StepReader(store.replay_path(replay.id), sealed=sealed, foreign=replay.elsewhere)
     except NotPublished:
         raise Problem(409, f"The replay is {replay.status}; it has no steps to read.", code="not-ready") from None
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest
-from django.shortcuts import get_object_or_404
+from django.http import Http404, HttpRequest
 
+from dashboard import payloads
 from dashboard.models import Job, Replay
+from dashboard.people.tombstones import gone_or_nothing
+from dashboard.sealing import shown_job, shown_replay
 
 
 def person(request: HttpRequest) -> User:
@@ -18,7 +20,17 @@ def person(request: HttpRequest) -> User:
 
 
 def visible_job(request: HttpRequest, job_id: str) -> Job:
-    return get_object_or_404(Job.objects.visible_to(request.user).select_related("owner"), id=job_id)
+    """As this person may see it. What was deleted and theirs to see says so, by 410."""
+    job = Job.objects.visible_to(request.user).select_related("owner").filter(id=job_id).first()
+    if job is None:
+        raise _gone(request, job_id)
+    payloads.admit(request.user, [job])
+    return shown_job(job)
+
+
+def _gone(request: HttpRequest, target: str) -> Exception:
+    problem = gone_or_nothing(person(request), target)
+    return Http404() if problem.status == 404 else problem
 
 
 def own_job(request: HttpRequest, job_id: str) -> Job:
@@ -30,7 +42,11 @@ def own_job(request: HttpRequest, job_id: str) -> Job:
 
 def visible_replay(request: HttpRequest, replay_id: str) -> Replay:
     replays = Replay.objects.visible_to(request.user).select_related("owner", "job", "job__owner")
-    return get_object_or_404(replays, id=replay_id)
+    replay = replays.filter(id=replay_id).first()
+    if replay is None:
+        raise _gone(request, replay_id)
+    payloads.admit(request.user, [replay.job])
+    return shown_replay(replay)
 
 
 def own_replay(request: HttpRequest, replay_id: str) -> Replay:

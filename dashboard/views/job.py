@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard import joblog, jobs
+from dashboard import joblog, jobs, payloads
 from dashboard.describing import outside
 from dashboard.models import Job
 from dashboard.models.status import PENDING
@@ -28,6 +28,7 @@ from dashboard.queries.summary import summary
 from dashboard.queries.task import task_attempts, task_epochs
 from dashboard.queries.tasks import TaskSummary, task_summaries
 from dashboard.queries.timeline import timeline
+from dashboard.sealing import shown_log, shown_replays
 from dashboard.views.access import owns, visible_job
 from dashboard.views.parameters import one_of, whole
 from dashboard.views.telling import tells_problems
@@ -57,8 +58,8 @@ def unread_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         "job": job,
         "own": owns(request, job),
         "pending": job.status in PENDING,
-        "state": state_of(job.id),
-        "log": joblog.read(job.id),
+        "state": payloads.shown_state(job.id, state_of(job.id)),
+        "log": shown_log(job.id, joblog.read(job.id)),
         "graph": found.for_script() if found else None,
         "manifest": found.manifest if found else None,
     }
@@ -80,8 +81,8 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         "retries_count": count_retries(lake(), job=job.id),
         "guarantee": guarantee(found.manifest) if found else [],
         "recoveries": recoveries(lake(), job=job.id, failures=failures),
-        "replays": list(job.replays.select_related("owner")[:8]),
-        "log": joblog.read(job.id),
+        "replays": shown_replays(job.replays.select_related("owner")[:8]),
+        "log": shown_log(job.id, joblog.read(job.id)),
         "manifest": found.manifest if found else None,
     }
     context["open_replay"] = next((one for one in context["replays"] if one.readable), None)

@@ -13,9 +13,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard import joblog, jobs
 from dashboard.models import Job
+from dashboard.people import holds
 from dashboard.queries.failures import job_failures
 from dashboard.queries.graph import job_graph
 from dashboard.queries.lake import lake
+from dashboard.sealing import shown_log, shown_replays
 from dashboard.views.access import own_job, owns, person, visible_job
 from dashboard.views.parameters import whole, whole_of
 from dashboard.views.telling import tells_problems
@@ -41,13 +43,20 @@ def retry(request: HttpRequest, job_id: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete(request: HttpRequest, job_id: str) -> HttpResponse:
     job = own_job(request, job_id)
+    hold = holds.of(job)
     if request.method == "POST":
-        jobs.delete_job(job, person(request))
+        try:
+            jobs.delete_job(job, person(request))
+        except jobs.OnHold as held:
+            messages.error(request, str(held), extra_tags="bad")
+            return redirect("job-sharing", job_id=job.id)
         messages.success(request, f"“{job.name}” has been deleted, with its replays.")
         return redirect("jobs")
     context = {
         "what": f"Delete “{job.name}”?",
-        "consequence": "Its bundle, its tables and its replays go. Nobody with whom it is shared can open it any more.",
+        "consequence": "Its bundle, its tables and its replays go. Where links point, who sees it today finds what it "
+        "was called, and that you deleted it.",
+        "kept": str(jobs.OnHold(hold)) if hold else "",
         "job": job,
         "back": f"/jobs/{job.id}/",
     }
@@ -66,7 +75,7 @@ def replays(request: HttpRequest, job_id: str) -> HttpResponse:
     context = {
         "job": job,
         "own": owns(request, job),
-        "replays": list(job.replays.select_related("owner")),
+        "replays": shown_replays(job.replays.select_related("owner")),
         "failures": job_failures(lake(), job=job.id) if job.readable else [],
         "task_ids": [task.id for task in found.manifest.tasks] if found else [],
         "chosen": {"task": request.GET.get("task", ""), "attempt": whole(request, "attempt", 0)},
@@ -80,7 +89,9 @@ def replays(request: HttpRequest, job_id: str) -> HttpResponse:
 def log(request: HttpRequest, job_id: str) -> HttpResponse:
     """The job's log as plain text, for reading along and for sending to somebody."""
     job = visible_job(request, job_id)
-    return HttpResponse(joblog.read(job.id, last_bytes=4 << 20), content_type="text/plain; charset=utf-8")
+    return HttpResponse(
+        shown_log(job.id, joblog.read(job.id, last_bytes=4 << 20)), content_type="text/plain; charset=utf-8"
+    )
 
 
 def _start(request: HttpRequest, job: Job) -> HttpResponse:

@@ -8,9 +8,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from dashboard import payloads
 from dashboard.models import Job, Replay
 from dashboard.models.status import PENDING
 from dashboard.progress import state_of
+from dashboard.sealing import shown_job
 from dashboard.views.access import person
 
 JOBS_SHOWN = 50
@@ -23,6 +25,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     total = found.count()
     page = list(_page(found, request.GET.get("before", ""))[: JOBS_SHOWN + 1])
     following = page[JOBS_SHOWN - 1].id if len(page) > JOBS_SHOWN else ""
+    payloads.admit(request.user, page)
     rows = [row_context(request, job) for job in page[:JOBS_SHOWN]]
     context = {"rows": rows, "total": total, "following": following, "earlier": request.GET.get("before", "")}
     part = request.GET.get("part")
@@ -33,10 +36,10 @@ def row_context(request: HttpRequest, job: Job) -> dict[str, object]:
     pending = job.status in PENDING
     replays = list(job.replays.all())
     return {
-        "job": job,
+        "job": shown_job(job),
         "mine": job.owner_id == person(request).pk,
         "pending": pending,
-        "state": state_of(job.id) if pending else None,
+        "state": payloads.shown_state(job.id, state_of(job.id)) if pending else None,
         "replay": replays[0] if replays else None,
         "replays": len(replays),
     }

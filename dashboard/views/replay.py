@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from dashboard import payloads
 from dashboard.models import Replay
 from dashboard.models.status import PENDING
 from dashboard.problems import Problem
@@ -57,6 +58,8 @@ def replay_page(request: HttpRequest, replay_id: str) -> HttpResponse:
                 context |= hits_context(request, replay, written, context["step"])
     except Problem as problem:
         context["unread"] = problem.message
+    if part == PARTS["panels"] and "row" not in context:
+        raise Problem(409, str(context["unread"]), code="not-ready")
     return render(request, f"dashboard/partials/{part}" if part else "dashboard/replay.html", context)
 
 
@@ -84,7 +87,7 @@ def _frame(request: HttpRequest, replay: Replay) -> dict[str, Any]:
         "job": replay.job,
         "own": owns(request, replay),
         "pending": pending,
-        "state": state_of(replay.id) if pending else None,
+        "state": payloads.shown_state(replay.job_id, state_of(replay.id)) if pending else None,
         "failure": failure,
         "recovery": next(iter(recoveries(lake(), job=replay.job_id, failures=[failure])), None) if failure else None,
         "attempt": replay.detail.get("attempt", replay.attempt),
@@ -165,7 +168,8 @@ def _panels(request: HttpRequest, replay: Replay, written: StepReader, row: dict
 
 def _keys(request: HttpRequest, written: StepReader, step: int) -> dict[str, Any]:
     """A cursor that was bent on its way shows the first keys, and takes nothing else off the page."""
-    prefix, after = request.GET.get("prefix", ""), request.GET.get("keys", "")
+    # Where keys are hidden none of them begins with anything.
+    prefix, after = "" if written.sealed else request.GET.get("prefix", ""), request.GET.get("keys", "")
     try:
         held = state_at(written, step, prefix, after)
     except Problem:

@@ -40,7 +40,11 @@ def delete(request: HttpRequest, replay_id: str) -> HttpResponse:
     replay = own_replay(request, replay_id)
     if request.method == "POST":
         job_id = replay.job_id
-        jobs.delete_replay(replay, person(request))
+        try:
+            jobs.delete_replay(replay, person(request))
+        except jobs.OnHold as held:
+            messages.error(request, str(held), extra_tags="bad")
+            return redirect("replay", replay_id=replay_id)
         messages.success(request, "The replay has been deleted. The recording is untouched; it can be replayed again.")
         return redirect("job", job_id=job_id)
     context = {

@@ -17,6 +17,7 @@ from dashboard.changes import TITLES
 from dashboard.jobs import Refused
 from dashboard.models import Replay
 from dashboard.problems import Problem
+from dashboard.sealing import shown_replays
 from dashboard.views.access import person, visible_replay
 from dashboard.views.parameters import whole_of
 from dashboard.views.telling import tells_problems
@@ -61,9 +62,8 @@ def _told(replay: Replay) -> dict[str, Any] | None:
 
 def fork_rows(replay: Replay, first: int, count: int) -> list[Replay]:
     """Newest first, as many as are looked at."""
-    return list(
-        replay.forks.defer("detail").select_related("owner").order_by("-created_at", "id")[first : first + count]
-    )
+    kept = replay.forks.defer("detail").select_related("owner").order_by("-created_at", "id")
+    return shown_replays(kept[first : first + count])
 
 
 def _ancestors(replay: Replay) -> list[tuple[dict[str, Any], str | None]]:

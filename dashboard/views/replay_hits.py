@@ -16,6 +16,7 @@ from dashboard.queries.steps import reading
 from dashboard.views.access import visible_replay
 from dashboard.views.parameters import whole
 from dashboard.views.telling import tells_problems
+from ingest.lake.errors import HiddenValues
 from ingest.lake.step_reader import StepReader
 from replay.debugger.searching.conditions import WrongSearch
 from replay.debugger.searching.structured import read
@@ -42,7 +43,7 @@ def hits_context(request: HttpRequest, replay: Replay, written: StepReader, step
         return {"hits": None}
     try:
         found = hits_around(written, read(text), step, SHOWN)
-    except WrongSearch as wrong:
+    except (WrongSearch, HiddenValues) as wrong:
         return {"hits": None, "wrong_search": problem_of(wrong).message}
     return {"hits": found, "hit_rows": found.rows, "found_by": text, "of_several": not replay.task}
 

@@ -17,6 +17,7 @@ from dashboard.jobs import Refused
 from dashboard.models import Note, Replay
 from dashboard.models.notes import MOST_NOTES, MOST_TEXT
 from dashboard.problems import Problem
+from dashboard.sealing import shown_note
 from dashboard.views.access import own_replay, owns, person, visible_replay
 from dashboard.views.parameters import whole, whole_of
 from dashboard.views.telling import tells_problems
@@ -25,7 +26,7 @@ from dashboard.views.way_back import back_to_step
 
 def notes_context(request: HttpRequest, replay: Replay, step: int | None = None) -> dict[str, Any]:
     step = (whole(request, "step", 0) or 0) if step is None else step
-    kept = notes.of(replay)
+    kept = [shown_note(one, replay.job_id, person(request)) for one in notes.of(replay)]
     return {
         "notes": kept,
         "notes_here": [one for one in kept if one.first <= step <= one.last],

@@ -22,10 +22,12 @@ from dashboard.problems import Problem
 from dashboard.queries.moving import moved
 from dashboard.queries.steps import reading
 from dashboard.queries.units import UNITS
+from dashboard.sealing import shown_breakpoint
 from dashboard.views.access import own_replay, owns, visible_replay
 from dashboard.views.parameters import one_of, whole
 from dashboard.views.telling import tells_problems
 from dashboard.views.way_back import back_to_step
+from ingest.lake.errors import HiddenValues
 from replay.debugger.searching.conditions import WrongSearch
 from replay.debugger.searching.fields import FIELDS
 
@@ -48,7 +50,7 @@ OF_A_SEARCH = ("next", "previous")
 
 
 def stops_context(request: HttpRequest, replay: Replay, step: int | None = None) -> dict[str, Any]:
-    kept = breakpoints.of(replay)
+    kept = [shown_breakpoint(one, replay.job_id) for one in breakpoints.of(replay)]
     return {
         "breakpoints": kept,
         "enabled": sum(one.enabled for one in kept),
@@ -70,7 +72,7 @@ def led(request: HttpRequest, replay: Replay) -> HttpResponse:
             step = min(step, max(0, written.steps - 1))
             row, searches = written.step(step) or {}, breakpoints.enabled_of(replay)[1]
             landing = moved(written, row, _words(request), searches, growing=replay.status in PENDING)
-    except (WrongSearch, Problem) as fault:
+    except (WrongSearch, Problem, HiddenValues) as fault:
         messages.error(request, problem_of(fault).message, extra_tags="bad")
         return redirect(_address(request, replay, step))
     if landing.step is None:
@@ -105,7 +107,7 @@ def replay_breakpoints(request: HttpRequest, replay_id: str) -> HttpResponse:
     replay = own_replay(request, replay_id)
     try:
         breakpoints.add(replay, request.POST.get("search", ""))
-    except (WrongSearch, Refused) as fault:
+    except (WrongSearch, Refused, Problem) as fault:
         messages.error(request, problem_of(fault).message, extra_tags="bad")
     return back_to_step(request, replay)
 

@@ -25,7 +25,7 @@ def tells_problems(view: View) -> View:
             return view(request, *args, **kwargs)
         except (Problem, IngestError, ReplayError) as error:
             problem = problem_of(error)
-            if problem.status >= 500:
+            if problem.status >= 500 or problem.status == 410:
                 raise
             return render(request, "dashboard/problem.html", {"problem": problem}, status=problem.status)
 

@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
-from dashboard import joblog
+from dashboard import joblog, retention
 from dashboard.models import Job, Replay, Status, Work
 from dashboard.work import leftovers, owner
 from dashboard.work.claim import said, set_status
@@ -32,6 +32,7 @@ def sweep() -> list[int]:
     free_dead_leases()
     drop_work_of_nothing()
     forget_ended_work()
+    retention.retire()
     leftovers.remove()
     resend_after = timedelta(seconds=settings.SWEEP_S)
     return _send(Q(sent_at=None) | Q(sent_at__lt=Now() - resend_after))

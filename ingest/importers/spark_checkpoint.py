@@ -108,7 +108,10 @@ class _Writing:
         written = self._written()
         for batch, after in zip(self.query.batches, following, strict=True):
             checkpoint = batch.number + 1
-            told.append((batch, {"type": "checkpoint-triggered", "checkpoint": checkpoint}))
+            # Planned for all sources at once; one of them tells, for events have one place.
+            told.append(
+                (batch, {"type": "checkpoint-triggered", "at": "source-0.0", "attempt": 0, "checkpoint": checkpoint})
+            )
             told += [
                 (after, {"type": "checkpoint-acknowledged", "task": task, "checkpoint": checkpoint})
                 for task in written.get(checkpoint, [])

@@ -19,5 +19,9 @@ class QueryTooLarge(IngestError):
     """A query needed more memory than its limit."""
 
 
+class HiddenValues(IngestError):
+    """A search asks for what is hidden from who asks."""
+
+
 class NotWritten(IngestError):
     """A search needs what the steps of an older version do not hold."""

@@ -34,13 +34,15 @@ def sealed_select(table: str, schema: pa.Schema, source: str) -> str:
     return f"SELECT {', '.join(_column(field.name, hidden) for field in schema)} FROM {source}"
 
 
-def sealed_steps(table: str, select: str) -> str:
-    """The same of a table of steps; `hidden_keys` numbers the keys of state."""
+def sealed_steps(table: str, select: str, *, foreign: bool) -> str:
+    """The same of a table of steps; `hidden_keys` numbers the keys of state. `foreign`: they were uploaded, so that
+    sentences of any kind may say anything."""
     match table:
         case "steps":
             plain = ", ".join(map(quoted, PLAIN_STEPS))
             said = f"concat_ws(' ', replace(kind, '-', ' '), 'of ' || channel, {quoted(SIGN)})"
-            return f"SELECT * REPLACE (CASE WHEN kind IN ({plain}) THEN text ELSE {said} END AS text) FROM ({select})"
+            text = said if foreign else f"CASE WHEN kind IN ({plain}) THEN text ELSE {said} END"
+            return f"SELECT * REPLACE ({text} AS text) FROM ({select})"
         case "taken":
             plain = ", ".join(map(quoted, PLAIN_TAKEN))
             return f"SELECT * REPLACE (CASE WHEN determinant IN ({plain}) THEN value END AS value) FROM ({select})"
@@ -65,9 +67,18 @@ def _with_keys(select: str, *values: str) -> str:
     return f"SELECT s.* REPLACE ({replaced}) FROM ({select}) s JOIN hidden_keys h ON h.key = s.key"
 
 
+# What an event tells besides its columns may be anything; of a retry that ended, numbers are looked for in it.
+_COUNTED = ("before", "answers", "hashed", "differing")
+_MORE = "CASE WHEN type = 'retry-ended' THEN json_object({})::VARCHAR WHEN more IS NOT NULL THEN {} END AS more".format(
+    ", ".join(f"'{one}', TRY_CAST(more ->> '$.{one}' AS BIGINT)" for one in _COUNTED), quoted(SIGN)
+)
+
+
 def _column(name: str, hidden: tuple[str, ...]) -> str:
     if name not in hidden:
         return f'"{name}"'
+    if name == "more":
+        return _MORE
     plain = (
         f"CASE WHEN lower(cause) IN ({', '.join(map(quoted, PLAIN_CAUSES))}) THEN cause ELSE" if name == "cause" else ""
     )

@@ -54,9 +54,9 @@ class StepReader:
     Raises `NotPublished` where no step is written yet.
     """
 
-    def __init__(self, folder: Path | str, *, sealed: bool = False) -> None:
-        """`sealed`: what steps say of values is hidden, see `sealing`."""
-        self._folder = _opened(Path(folder), sealed)
+    def __init__(self, folder: Path | str, *, sealed: bool = False, foreign: bool = False) -> None:
+        """`sealed`: what steps say of values is hidden, see `sealing`; `foreign`: where they were uploaded."""
+        self._folder = _opened(Path(folder), sealed, foreign)
         self._folder.refresh()
 
     @property
@@ -212,8 +212,8 @@ def _step_of(cause: str) -> int | None:
 class _Folder:
     """An open connection whose views follow the folder's manifest."""
 
-    def __init__(self, folder: Path, sealed: bool) -> None:
-        self.folder, self.sealed = folder, sealed
+    def __init__(self, folder: Path, sealed: bool, foreign: bool) -> None:
+        self.folder, self.sealed, self.foreign = folder, sealed, foreign
         self.steps = 0
         self.complete = False
         self.version = 0
@@ -241,7 +241,7 @@ class _Folder:
                 self._connection.execute(f"CREATE OR REPLACE TABLE hidden_keys AS {keys_table(changes)}")
             for name, table in (TABLES | _ONLY_THEN).items():
                 select = self._select(table, document["files"])
-                shown = sealed_steps(name, select) if self.sealed else select
+                shown = sealed_steps(name, select, foreign=self.foreign) if self.sealed else select
                 self._connection.execute(f"CREATE OR REPLACE VIEW {name} AS {shown}")
             self.steps, self.complete, self._identity = document["steps"], document["complete"], identity
             self.version = document["steps_version"]
@@ -333,18 +333,19 @@ def _array(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
 
 
 _lock = threading.Lock()
-_open: OrderedDict[tuple[Path, bool], _Folder] = OrderedDict()
+_open: OrderedDict[tuple[Path, bool, bool], _Folder] = OrderedDict()
 
 
-def _opened(folder: Path, sealed: bool) -> _Folder:
+def _opened(folder: Path, sealed: bool, foreign: bool) -> _Folder:
     real = folder.resolve()  # a replay done again is a link to another folder
     if not real.is_dir():
         raise NotPublished("no step of this replay is written yet")
     with _lock:
-        known = _open.get((real, sealed))
+        key = real, sealed, foreign
+        known = _open.get(key)
         if known is None:
-            known = _open[real, sealed] = _Folder(real, sealed)
-        _open.move_to_end((real, sealed))
+            known = _open[key] = _Folder(real, sealed, foreign)
+        _open.move_to_end(key)
         while len(_open) > FOLDERS_KEPT_OPEN:
             _open.popitem(last=False)
         return known

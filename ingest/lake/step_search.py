@@ -15,13 +15,13 @@ from typing import Any, ParamSpec, TypeVar
 import duckdb
 import numpy as np
 
-from ingest.lake.errors import NotWritten, QueryTooLong
+from ingest.lake.errors import HiddenValues, NotWritten, QueryTooLong
 from ingest.lake.step_arrays import Numbers
 from ingest.lake.step_condition import Compiler
 from ingest.lake.step_near import NearSteps
 from ingest.lake.step_plan import Plan, planned
 from ingest.lake.step_reader import LIMITS, StepReader, StepSession
-from replay.debugger.searching.conditions import ALL_HITS, AnyOf, Hits, Search
+from replay.debugger.searching.conditions import ALL_HITS, AnyOf, Hits, Search, asks_for_values
 
 FIRST_WINDOW_STEPS = 65_536
 LARGEST_WINDOW_STEPS = 2_097_152
@@ -64,6 +64,8 @@ class StepSearch:
         self._tables: dict[str, str] = {}
         self._codes: dict[str, str | None] = {}
         self._until_s = 0.0
+        if reader.sealed and any(map(asks_for_values, searches)):
+            raise HiddenValues("this search compares values, and they are hidden here")
         near = NearSteps(self._columns, self._coded, self._steps)
         self._found = near.arrays
         if self._compiler.needs_taken and reader.version < TAKEN_SINCE_VERSION:

@@ -124,6 +124,7 @@ class EventReader:
             failure |= columns
 
     def _checkpoint(self, event: Event) -> None:
+        self._note_epoch(event)
         number = event["checkpoint"]
         if number is None:
             return
@@ -140,6 +141,13 @@ class EventReader:
         for name in ("attempt", "bytes"):
             if event[name] is not None:
                 part.setdefault(name, event[name])
+
+    def _note_epoch(self, event: Event) -> None:
+        """Of an engine that was only observed: a task that triggers a checkpoint is in the epoch that it ends."""
+        at, attempt, checkpoint = event["at"], event["attempt"], event["checkpoint"]
+        known = at is not None and attempt is not None and checkpoint is not None and checkpoint > 0
+        if self.observed and known and event["type"] == "checkpoint-triggered":
+            self.times.note(LogKey(at, attempt, MAIN, checkpoint - 1), event["t_us"])
 
     def _metric(self, event: Event) -> None:
         names = ("n", "t_us", "task", "attempt", "records_in", "records_out", "latency_p50_us", "latency_p99_us")

@@ -26,7 +26,7 @@ from dashboard.models import Job
 from dashboard.people import sharing
 job = Job.objects.select_related("owner").get(id=sys.argv[1])
 User.objects.get_or_create(username="reader")
-sharing.share(job, by=job.owner, username="reader")
+sharing.share(job, by=job.owner, username="reader", payloads=True)
 """
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from dashboard import replaying, store
+from dashboard import payloads, replaying, store
 from dashboard.management.base import Command as Base
 from dashboard.management.base import Failure, Outcome, WrongUse
 from dashboard.models import Job
@@ -53,6 +53,7 @@ def _path(target: str) -> Path:
     open_folder()
     if not Job.objects.filter(id=target).exists():
         raise Failure(f"There is no job {target} in this data folder; a path is forced by ./{target}.")
+    payloads.note_command(target, "compare")
     return store.pack_path(target)
 
 

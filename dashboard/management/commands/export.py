@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from dashboard import store
+from dashboard import payloads, store
 from dashboard.management.base import Command as Base
 from dashboard.management.base import Failure, Outcome
 from dashboard.models import Job
@@ -28,6 +28,7 @@ class Command(Base):
         job = Job.objects.filter(id=options["job"]).first()
         if job is None:
             raise Failure(f"There is no job {options['job']} in this data folder; `jobs` lists them.")
+        payloads.note_command(job.id, f"export to {options['out'].name}")
         members = export(store.pack_path(job.id), options["out"])
         fields = {"job": job.id, "out": str(options["out"]), "members": members, "content_id": job.content_id}
         return Outcome(f"Wrote {members} members to {options['out']}.", fields)

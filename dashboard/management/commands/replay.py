@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from dashboard import junit, replaying, store
+from dashboard import junit, payloads, replaying, store
 from dashboard.looking import Look, in_words
 from dashboard.management.base import ERROR, GOOD, NOT_GOOD, OPERATING, Failure, Outcome, WrongUse
 from dashboard.management.base import Command as Base
@@ -152,6 +152,7 @@ class Command(Base):
         job = Job.objects.filter(id=target).first()
         if job is None:
             raise Failure(f"There is no job {target} in this data folder; a path is forced by ./{target}.")
+        payloads.note_command(job.id, "replay")
         return job
 
     def _all(self, targets: list[str], wanted: replaying.Wanted, junit_path: Path | None) -> Outcome:

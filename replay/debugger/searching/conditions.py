@@ -137,6 +137,15 @@ class WrongSearch(ReplayError):
         return "" if self.column is None else f"column {self.column}"
 
 
+def asks_for_values(search: Search) -> bool:
+    """Whether it compares anything with what a recording says, and not only with where and how much."""
+    return any(
+        one.field.table == "changes" or one.field.name in ("value", "text")
+        for one in walked(search.condition)
+        if isinstance(one, Comparison | OneOf | Missing)
+    )
+
+
 def walked(condition: Condition) -> tuple[Condition, ...]:
     """The condition and all that it is made of."""
     match condition:

@@ -54,7 +54,7 @@ def test_who_shares_a_job_sees_it_without_the_owners_buttons(owner: User, guest:
     job = job_of(owner, Status.FAILED)
     client = as_seen_by(guest)
     assert client.get(f"/jobs/{job.id}/").status_code == 404
-    JobShare.objects.create(job=job, user=guest)
+    JobShare.objects.create(job=job, user=guest, payloads=True)
     page = client.get(f"/jobs/{job.id}/").content.decode()
     assert "could not be read" in page
     assert "/retry/" not in page

@@ -12,7 +12,7 @@ from tests.dashboard.pages.conftest import as_seen_by
 @pytest.fixture
 def replay(owner: User, guest: User) -> Replay:
     job = Job.objects.create(owner=owner, name="a job", content_id="c" * 64, bytes=1)
-    JobShare.objects.create(job=job, user=guest, granted_by=owner)
+    JobShare.objects.create(job=job, user=guest, granted_by=owner, payloads=True)
     replay = Replay.objects.create(job=job, owner=owner, task="map-1.0", failure=0)
     breakpoints.add(replay, "kind = <b>'x'</b>".replace("<b>", '"<b>').replace("</b>", '</b>"'), "<i>a label</i>")
     return replay

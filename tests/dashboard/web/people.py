@@ -77,7 +77,7 @@ class World:
         """Fresh ones for every request: a request may end them."""
         job = Job.objects.create(owner=self.owner, name="a job", content_id="c" * 64, bytes=1)
         Work.objects.create(kind=Work.Kind.INGEST, target=job.id)
-        JobShare.objects.create(job=job, user=self.shared, granted_by=self.owner)
+        JobShare.objects.create(job=job, user=self.shared, granted_by=self.owner, payloads=True)
         replay = Replay.objects.create(job=job, owner=self.owner, task="map-1.0", failure=0)
         Work.objects.create(kind=Work.Kind.REPLAY, target=replay.id)
         upload = Upload.objects.create(owner=self.owner, name="a bundle", size=10)
@@ -94,6 +94,7 @@ class World:
             "table": "events",
             "task": "map-1.0",
             "name": "steps",
+            "username": "shared",
         }
 
 

@@ -44,7 +44,7 @@ def replay(sqlite: str, settings: Any, tmp_path: Path) -> Replay:
     settings.LAKE = tmp_path / "lake"
     owner, guest = User.objects.create_user("owner"), User.objects.create_user("guest")
     job = Job.objects.create(owner=owner, name="a job", content_id="c" * 64, bytes=1)
-    JobShare.objects.create(job=job, user=guest, granted_by=owner)
+    JobShare.objects.create(job=job, user=guest, granted_by=owner, payloads=True)
     replay = Replay.objects.create(job=job, owner=owner, task="map-1.0", failure=0)
     written(store.replay_path(replay.id))
     return replay

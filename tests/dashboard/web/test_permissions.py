@@ -115,6 +115,15 @@ ROWS: dict[tuple[str, str], Row] = {
     ("PATCH", "api/v1/uploads/<upload_id>"): Row(api(204, 404), PIECE),
     ("DELETE", "api/v1/uploads/<upload_id>"): Row(api(204, 404)),
     ("POST", "api/v1/uploads/<upload_id>/finish"): Row(api(409, 404)),
+    # -- who sees a job and its payloads, and how long it is kept; staff learn of it that it is there
+    ("GET", "api/v1/jobs/<job_id>/shares"): Row(api(200)),
+    ("PUT", "api/v1/jobs/<job_id>/shares/<username>"): Row(api(200, 403), {"json": {"payloads": False}}),
+    # What is shared may be given up by whom it is shared with.
+    ("DELETE", "api/v1/jobs/<job_id>/shares/<username>"): Row(api(204)),
+    ("GET", "api/v1/jobs/<job_id>/looks"): Row(api(200, 403) | {"staff": 200}),
+    ("GET", "api/v1/jobs/<job_id>/hold"): Row(api(404)),
+    ("PUT", "api/v1/jobs/<job_id>/hold"): Row(api(200, 403) | {"staff": 200}, {"json": {"reason": "evidence"}}),
+    ("DELETE", "api/v1/jobs/<job_id>/hold"): Row(api(409) | {"staff": 409}),
     # -- signing in and out; whoever is signed in already is led on
     ("GET", "healthz"): Row(everybody(200)),
     ("GET", "login/"): Row(everybody(200) | dict.fromkeys(("owner", "shared", "other", "staff"), 302)),
@@ -141,6 +150,9 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "jobs/<str:job_id>/sharing/"): Row(page(200)),
     ("POST", "jobs/<str:job_id>/share/"): Row(page(302, 404), {"data": {"username": "other"}}),
     ("POST", "jobs/<str:job_id>/unshare/<int:user_id>/"): Row(page(302)),
+    ("GET", "jobs/<str:job_id>/looks/"): Row(page(200, 404)),
+    ("POST", "jobs/<str:job_id>/hold/"): Row(page(302, 404), {"data": {"reason": "evidence"}}),
+    ("POST", "jobs/<str:job_id>/hold/lift/"): Row(page(302)),
     # -- pages of jobs and replays
     ("GET", ""): Row(own_page(200)),
     ("GET", "jobs/<str:job_id>/"): Row(page(200)),

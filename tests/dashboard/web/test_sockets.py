@@ -22,7 +22,7 @@ from django.contrib.auth.models import User
 from dashboard.models import Job, JobShare, Replay, Status
 owner, shared = (User.objects.get(username=name) for name in ("owner", "shared"))
 job = Job.objects.create(owner=owner, name="a job", content_id="c" * 64, status=Status.FAILED, message="It failed.")
-JobShare.objects.create(job=job, user=shared, granted_by=owner)
+JobShare.objects.create(job=job, user=shared, granted_by=owner, payloads=True)
 replay = Replay.objects.create(job=job, owner=owner, failure=0, status=Status.CANCELLED)
 print(json.dumps({"job_id": job.id, "replay_id": replay.id}))
 """

@@ -62,6 +62,16 @@ def test_what_one_may_not_see_is_not_recognised(bundle: Path, job: Job) -> None:
     assert set(Job.objects.visible_to(stranger)) == {job, other}
 
 
+def test_a_job_is_recognised_only_by_who_sees_what_it_says(bundle: Path, job: Job) -> None:
+    reader = User.objects.create_user("eve")
+    share = JobShare.objects.create(job=job, user=reader)
+    assert jobs.create_job_from_file(reader, bundle, "mine").id != job.id
+    Job.objects.filter(owner=reader).delete()
+    share.payloads = True
+    share.save()
+    assert jobs.create_job_from_file(reader, bundle, "mine").id == job.id
+
+
 def test_uploading_again_what_failed_tries_it_again(owner: User, bundle: Path, job: Job) -> None:
     jobs.cancel(job, owner)
     again = jobs.create_job_from_file(owner, bundle, "again")

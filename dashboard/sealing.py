@@ -1,0 +1,118 @@
+"""Rows of the database as those see them who may not see what their job says: structure stays, words become signs."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from dashboard import payloads
+from dashboard.models import Breakpoint, Job, Note, Replay
+from ingest.lake.sealing import SIGN
+from replay.debugger.searching.conditions import asks_for_values
+from replay.debugger.searching.structured import read
+from replay.errors import ReplayError
+
+# Of a replay's detail what says where and how much, and not what.
+STRUCTURE = frozenset((
+    "step", "task", "tasks", "kind", "verdict", "attempt", "attempts", "failure", "steps", "epoch", "at_epoch",
+    "record_count", "records", "offset", "byte", "buffer", "determinant", "member", "other_member",
+    "other_offset", "source_record", "channel", "output", "outputs", "changed", "gone", "new", "uncompared",
+    "may_be_affected", "first", "last", "count", "number", "stream", "thread", "orphans", "downstream",
+    "depends_on", "returned", "left_out", "file", "line", "function", "code", "divergences", "stopped",
+    "further", "predecessors", "last_agreeing", "reason", "fork", "hunt", "readings", "perturbed", "moved",
+    "surroundings", "method", "during", "through", "package", "operators", "calls", "call", "name", "times",
+    "keys", "record", "enough", "tried", "differences", "second", "second_failure", "checkpoint", "together",
+    "untouched", "recovery", "answers", "cannot_be_affected", "t_us", "state", "change", "depth", "holder",
+    "operator", "seed", "at_ms",
+))  # fmt: skip
+_PLAIN_LINES = (
+    re.compile(r"(Stored “.*”: [0-9]+ bytes, content [0-9a-f]+\. Queued for ingest\.)"),
+    re.compile(r"(Replay r_\w+ queued): .*"),
+    re.compile(r"(Replay r_\w+ ended, [a-z]+): .*"),
+    re.compile(r"(Ingest, attempt [0-9]+, (?:started\.|published: [a-z-]+)).*"),
+    re.compile(r"(.* cancelled the job\.|.* (?:cancelled|deleted) replay r_\w+\.)"),
+)
+
+
+def shown_replay(replay: Replay) -> Replay:
+    """The row itself where its job is open; else a copy that says as much as may be said, and is never to be saved."""
+    if payloads.may_show(replay.job_id):
+        return replay
+    sealed = copy.copy(replay)
+    sealed.hidden = True
+    sealed.message, sealed.sentence = _sign(replay.message), _sign(replay.sentence)
+    sealed.detail, sealed.change = _masked(replay.detail, foreign=replay.elsewhere), _masked(replay.change)
+    sealed.before = [{**one, "change": _masked(one.get("change"))} for one in replay.before]
+    return sealed
+
+
+def shown_replays(replays: Iterable[Replay]) -> list[Replay]:
+    return [shown_replay(one) for one in replays]
+
+
+def shown_job(job: Job) -> Job:
+    """The same of a job; of one that is open the row itself."""
+    if payloads.may_show(job.id):
+        return job
+    sealed = copy.copy(job)
+    sealed.hidden, sealed.message = True, _sign(job.message)
+    sealed.facts = {**job.facts, "failures": [_masked(one) for one in job.facts.get("failures", [])]}
+    return sealed
+
+
+def shown_note(note: Note, job_id: str, reader: Any) -> Note:
+    """What somebody wrote may quote what they saw; one's own words stay."""
+    if payloads.may_show(job_id) or note.author_id == reader.pk:
+        return note
+    sealed = copy.copy(note)
+    sealed.text = SIGN
+    return sealed
+
+
+def shown_breakpoint(one: Breakpoint, job_id: str) -> Breakpoint:
+    if payloads.may_show(job_id):
+        return one
+    sealed = copy.copy(one)
+    sealed.label = _sign(one.label)
+    sealed.search = one.search if _is_structural(one.search) else SIGN
+    return sealed
+
+
+def shown_log(job_id: str, text: str) -> str:
+    """A job's readable log: of lines that may quote a recording, what was done and when."""
+    if payloads.may_show(job_id):
+        return text
+    return "".join(f"{_shown_line(line)}\n" for line in text.splitlines())
+
+
+def _is_structural(text: str) -> bool:
+    try:
+        return not asks_for_values(read(text))
+    except ReplayError:
+        return False
+
+
+def _shown_line(line: str) -> str:
+    stamp, rest = line[:19], line[20:]
+    found = next((match for one in _PLAIN_LINES if (match := one.fullmatch(rest))), None)
+    if found is None:
+        return f"{stamp} {SIGN}"
+    return f"{stamp} {found[1]}" + ("" if found[1] == rest else f" {SIGN}")
+
+
+def _masked(value: Any, *, plain: bool = False, foreign: bool = False) -> Any:
+    """`foreign`: what was uploaded may have words anywhere, so that numbers alone are structure."""
+    if isinstance(value, dict):
+        known = {name: one for name, one in value.items() if name in STRUCTURE or not foreign}
+        return {name: _masked(one, plain=name in STRUCTURE, foreign=foreign) for name, one in known.items()}
+    if isinstance(value, list):
+        return [_masked(one, plain=plain, foreign=foreign) for one in value]
+    if foreign and isinstance(value, str):
+        return SIGN
+    return value if plain or value is None or isinstance(value, bool) else SIGN
+
+
+def _sign(text: str) -> str:
+    return SIGN if text else ""
