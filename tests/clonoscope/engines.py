@@ -86,6 +86,9 @@ def kill_after(process: "subprocess.Popen[str]", lines: int) -> list[Any]:
     process.send_signal(signal.SIGKILL)
     rest = process.stdout.read()
     process.wait(timeout=60)
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            stream.close()
     # The last line may be cut.
     said += [json.loads(line) for line in rest.splitlines(keepends=True) if line.endswith("\n")]
     assert process.returncode == -signal.SIGKILL, "it came to its end before it could be killed"

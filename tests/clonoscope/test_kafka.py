@@ -51,3 +51,15 @@ def test_the_product_shows_partitions_and_names_the_line_that_differs(
     ran: tuple[Recovered, list[Any]], tmp_path: Path
 ) -> None:
     ran[0].check_page(JOB, "priced_at = clonoscope.time()", tmp_path)
+
+
+def test_a_retry_of_what_was_read_but_not_committed_gives_the_same_prices(tmp_path: Path) -> None:
+    with broker(ORDERS) as running:
+        recovered = Recovered.run(tmp_path / "prices", JOB, running.address, tmp_path, "replay")
+    first = {(partition, offset): answers for partition, offset, *answers in recovered.before}
+    again = {(partition, offset): answers for partition, offset, *answers in recovered.after}
+    assert len(again) == len(recovered.after) and {*first, *again} == {(n % 2, n // 2) for n in range(ORDERS)}
+    both = first.keys() & again.keys()
+    # What had been committed when it was killed is not read again.
+    assert len(both) == len(recovered.before) + len(recovered.after) - ORDERS
+    assert {place: first[place] for place in both} == {place: again[place] for place in both}

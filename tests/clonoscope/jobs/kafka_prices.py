@@ -1,4 +1,4 @@
-"""A plain Kafka job that prices orders; three of its lines are the recorder's. `python kafka_prices.py BROKER FOLDER`.
+"""A plain Kafka job that prices orders. `python kafka_prices.py BROKER FOLDER [replay]`.
 
 What it was given it says, a line each, so that a test can tell how far it got.
 """
@@ -29,13 +29,14 @@ def process(message, producer) -> None:
     print(json.dumps([message.partition(), message.offset(), priced_at, found]), flush=True)
 
 
-def main(broker: str, folder: str) -> None:
+def main(broker: str, folder: str, retry: str | None = None) -> None:
     # A killed member is given up soon, so that its partitions come back.
     group = {"group.id": "pricing", "session.timeout.ms": 6000, "heartbeat.interval.ms": 500}
     settings = group | {"bootstrap.servers": broker, "enable.auto.commit": False}
     consumer = Consumer(settings | {"auto.offset.reset": "earliest", "enable.partition.eof": True})
     producer = Producer({"bootstrap.servers": broker})
-    consumer, producer = kafka.record("prices", consumer, producer, dir=folder, operator="jobs.kafka_prices:process")
+    settings = {"dir": folder, "operator": "jobs.kafka_prices:process", "retry": retry}
+    consumer, producer = kafka.record("prices", consumer, producer, **settings)
     consumer.subscribe(["orders"])
     done, ended = 0, set()
     while len(ended) < len(consumer.assignment()) or not consumer.assignment():
