@@ -15,6 +15,13 @@
       .map((element) => element.outerHTML.slice(0, 120));
   },
 
+  // What stands in for scripts is not there beside them.
+  standIns() {
+    return [...document.querySelectorAll(".scripted .only-without-script")]
+      .filter((element) => element.checkVisibility({ visibilityProperty: true }))
+      .map((element) => element.outerHTML.slice(0, 120));
+  },
+
   // Everything that can be used or looked at has a name, headings follow one another, lists hold list items.
   names() {
     const wrong = [];

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.browser
 GOOD = "<main><h1>Title</h1><label for=a>Name</label><input id=a></main>"
 PLANTED = {
     "overflow": "<main><h1>T</h1><svg aria-hidden=true width=3000 height=9></svg></main>",
+    "standIns": "<main class=scripted><h1>T</h1><p class=only-without-script>Reload</p></main>",
     "no label": "<main><h1>T</h1><input></main>",
     "no name": "<main><h1>T</h1><button></button></main>",
     "level 3 after 1": "<main><h1>T</h1><h3>Deep</h3></main>",
