@@ -11,6 +11,7 @@ from typing import Any
 
 from ingest.lake.steps import ParquetStepSink
 from replay.debugger.ports import BufferRow, StepRow
+from tests.step_rows import step_of
 
 RECORDS_A_BUFFER = 40
 RECORDS_AN_EPOCH = 50_000
@@ -21,23 +22,24 @@ def write(folder: Path, steps: int) -> None:
     sink = ParquetStepSink(folder)
     record = 0
     while sink.steps < steps:
-        for row in _of_record(sink, record):
-            sink.step(row)
+        for row, causes in _of_record(sink, record):
+            sink.step(step_of(row, causes))
         record += 1
     sink.finish()
 
 
-def _of_record(sink: ParquetStepSink, n: int) -> list[StepRow]:
-    """The steps of one record, and what stands beside them."""
+def _of_record(sink: ParquetStepSink, n: int) -> list[tuple[StepRow, list[str]]]:
+    """The steps of one record and their causes, and what stands beside them."""
     epoch, count, buffer = n // RECORDS_AN_EPOCH, n % RECORDS_AN_EPOCH + 1, n // RECORDS_A_BUFFER
     channel, t_us, first = f"auctions.{buffer % 4}>join.2", 1_500_000 + n * 3, sink.steps
-    rows: list[StepRow] = []
+    rows: list[tuple[StepRow, list[str]]] = []
 
     def step(kind: str, text: str, actor: str = "main", **more: Any) -> int:
         number = first + len(rows)
         state = "Replaying" if n < 0.9 * 250_000 else "Running"
         place = (None if more.get("log") is None else "main", None, more.get("channel"), more.get("buffer"))
-        rows.append(StepRow(number, "join.2", actor, kind, state, epoch, count, t_us, *place, more.get("bytes"), text))
+        row = StepRow(number, "join.2", actor, kind, state, epoch, count, t_us, *place, more.get("bytes"), text)
+        rows.append((row, []))
         return number
 
     if n % RECORDS_A_BUFFER == 0:
@@ -49,8 +51,8 @@ def _of_record(sink: ParquetStepSink, n: int) -> list[StepRow]:
     delivered = step(
         "deliver-record", f"Processes record {count}, key k{n % KEYS} of buffer {buffer}.", channel=channel
     )
-    sink.cause(delivered, f"step:{max(0, delivered - 1)}")
-    sink.state_change(delivered, "join.2", f"left[{n % KEYS}]", str(n // KEYS), str(n // KEYS + 1))
+    rows[-1][1].append(f"step:{max(0, delivered - 1)}")
+    sink.state_changes(delivered, "join.2", [(f"left[{n % KEYS}]", str(n // KEYS), str(n // KEYS + 1))])
     taken = step("take-determinant", f"The log says that the clock read {1_600_000_000_000 + n}.", log="main", bytes=9)
     sink.taken(taken, "join.2", "timestamp", 1_600_000_000_000 + n, None)
     step("append", f"Appends it again: timestamp at offset {count * 9} of the main log.", log="main", bytes=9)
@@ -61,6 +63,6 @@ def _of_record(sink: ParquetStepSink, n: int) -> list[StepRow]:
         held = step(
             "hold-back", f"Buffer {buffer} of {output} is held back.", channel=output, buffer=buffer, bytes=5_000
         )
-        sink.cause(held, f"step:{cut}")
+        rows[-1][1].append(f"step:{cut}")
         sink.buffer(BufferRow(held, "join.2", output, buffer, 5_000, True, True))
     return rows

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ingest.lake.manifest import write_json
+from ingest.lake.step_columns import changes_of, columns_of
 from ingest.lake.step_schema import LATER_TABLES, SPILL, STEP_ROW_GROUP_ROWS, STEP_TABLES, STEPS_VERSION
 from ingest.lake.writers import ROWS_AT_ONCE, TableWriter
-from replay.debugger.ports import BufferRow, StepRow
+from replay.debugger.ports import BufferRow, Change, Step
 
 MANIFEST = "manifest.json"
 FIRST_CHUNK_S = 0.5
@@ -49,9 +50,11 @@ class ParquetStepSink:
         self._busy = False
         self._fault: BaseException | None = None
         self._writers: dict[str, TableWriter] = {}
-        self._rows: dict[str, list[Row]] = {name: [] for name in STEP_TABLES}
-        self._steps, self._causes = self._rows["steps"], self._rows["causes"]
-        self._changes, self._taken = self._rows["state_changes"], self._rows["taken"]
+        self._steps: list[Step] = []
+        self._changes: list[tuple[int, str, Sequence[Change]]] = []
+        self._changed_keys = 0
+        self._rows: dict[str, list[Row]] = {name: [] for name in ("taken", "buffers", "open_orders")}
+        self._taken = self._rows["taken"]
 
     def _clear(self) -> None:
         """A replay that was killed may have left steps: this is another one, and begins with none."""
@@ -61,18 +64,16 @@ class ParquetStepSink:
         for unfinished in self.folder.glob(f".{MANIFEST}.*.tmp"):
             unfinished.unlink(missing_ok=True)
 
-    def step(self, row: StepRow) -> None:
+    def step(self, step: Step) -> None:
         if self.steps % LOOK_EVERY_STEPS == 0:
             self._look()
-        self._steps.append(row)
+        self._steps.append(step)
         self.steps += 1
 
-    def cause(self, step: int, cause: str) -> None:
-        self._causes.append((step, cause))
-
-    def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
-        self._changes.append((step, task, key, before, after))
-        if len(self._changes) >= MOST_ROWS:  # one step may change, or restore, a million keys
+    def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:
+        self._changes.append((step, task, changes))
+        self._changed_keys += len(changes)
+        if self._changed_keys >= MOST_ROWS:  # one step may change, or restore, a million keys
             self._gather()
 
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
@@ -127,16 +128,31 @@ class ParquetStepSink:
 
     def _gather(self) -> None:
         with self._writing():
-            for name, rows in self._rows.items():
+            if self._steps:
+                steps, causes, rows = columns_of(self._steps)
+                self._writer("steps").add(steps, len(self._steps))
                 if rows:
-                    self._writer(name).add_rows(rows)
-                    rows.clear()
+                    self._writer("causes").add(causes, rows)
+                self._steps.clear()
+            for changed, rows in changes_of(self._changes, ROWS_AT_ONCE) if self._changes else ():
+                self._writer("state_changes").add(changed, rows)
+            self._changes.clear()
+            self._changed_keys = 0
+            for name, told in self._rows.items():
+                if told:
+                    self._writer(name).add_rows(told)
+                    told.clear()
 
     def _writer(self, name: str) -> TableWriter:
         if name not in self._writers:
             chunk = f"chunk-{self._chunks:06d}"
             self._writers[name] = TableWriter(
-                STEP_TABLES[name], self.folder, chunk, row_group_rows=STEP_ROW_GROUP_ROWS, level=CHUNK_LEVEL
+                STEP_TABLES[name],
+                self.folder,
+                chunk,
+                row_group_rows=STEP_ROW_GROUP_ROWS,
+                level=CHUNK_LEVEL,
+                page_index=False,  # row groups are small, and are put together as they are
             )
         return self._writers[name]
 

@@ -51,13 +51,21 @@ class TableWriter:
     """
 
     def __init__(
-        self, table: Table, root: Path, name: str, *, row_group_rows: int = ROW_GROUP_ROWS, level: int = 3
+        self,
+        table: Table,
+        root: Path,
+        name: str,
+        *,
+        row_group_rows: int = ROW_GROUP_ROWS,
+        level: int = 3,
+        page_index: bool = True,
     ) -> None:
         self.table = table
         self.root = root
         self.name = name
         self.row_group_rows = row_group_rows
         self.level = level
+        self.page_index = page_index
         self.files: list[FileSummary] = []
         self.total_rows = 0
         self._writer: pq.ParquetWriter | None = None
@@ -158,7 +166,7 @@ class TableWriter:
                 compression_level={name: self.level for name, how in packed.items() if how == "zstd"},
                 use_dictionary=[field.name for field in self.table.schema if field.name not in plain],
                 column_encoding=dict.fromkeys(sorted(self.table.counting), "DELTA_BINARY_PACKED"),
-                write_page_index=True,
+                write_page_index=self.page_index,
             )  # fmt: skip
         return self._writer
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from replay.bundle.reader import Members
 from replay.causality.recording import Recording
+from replay.debugger.writing.sentences import AS_IT_IS, Sentence, Values
 from replay.log.deltas import LogIds
 from replay.log.determinants import Determinant
 from replay.model import Thread
@@ -52,6 +53,64 @@ class StepRow(NamedTuple):
     text: str
 
 
+class StepForm:
+    """What many steps have in common: made once, and the same object for all of them."""
+
+    __slots__ = ("actor", "channel", "kind", "log", "sentence", "task")
+
+    def __init__(
+        self, task: str, actor: str, kind: str, log: str | None, channel: str | None, sentence: Sentence = AS_IT_IS
+    ) -> None:
+        self.task = task
+        self.actor = actor
+        self.kind = kind
+        self.log = log
+        self.channel = channel
+        self.sentence = sentence
+
+
+class Step(NamedTuple):
+    """A step as it is handed over: its form, and beside it what is its own.
+
+    `values` go into the gaps of its sentence. Its causes are `of_others`, by their names, and behind them `of_steps`.
+    """
+
+    step: int
+    form: StepForm
+    state: str
+    epoch: int
+    record_count: int
+    t_us: int
+    log_offset: int | None
+    buffer: int | None
+    bytes: int | None
+    values: Values
+    of_steps: tuple[int, ...] = ()
+    of_others: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Its sentence, in words."""
+        return self.form.sentence.of(self.values)
+
+    @property
+    def causes(self) -> list[str]:
+        """As rows of `causes` hold them."""
+        return [*self.of_others, *(f"step:{step}" for step in self.of_steps)]
+
+    def row(self) -> StepRow:
+        """As it is read."""
+        form = self.form
+        return StepRow(
+            self.step, form.task, form.actor, form.kind, self.state, self.epoch, self.record_count, self.t_us,
+            form.log, self.log_offset, form.channel, self.buffer, self.bytes, self.text,
+        )  # fmt: skip
+
+
+Change = tuple[str, str | None, str | None]
+"""A flat key of the state, and its value before and after as JSON, None where the key is not there."""
+
+
 class BufferRow(NamedTuple):
     """A row of `buffers`, in the order of its columns; None where the recording can't tell."""
 
@@ -65,16 +124,13 @@ class BufferRow(NamedTuple):
 
 
 class StepSink(Protocol):
-    """Takes rows as they are made, steps numbered from 0; a step's causes and changes follow it."""
+    """Takes steps as they are made, numbered from 0; what stands beside a step follows it."""
 
-    def step(self, row: StepRow) -> None:
-        """A row of `steps`."""
+    def step(self, step: Step) -> None:
+        """A row of `steps`, and its rows of `causes`."""
 
-    def cause(self, step: int, cause: str) -> None:
-        """A row of `causes`."""
-
-    def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
-        """A row of `state_changes`; the values are JSON, None where there is none."""
+    def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:
+        """Rows of `state_changes`."""
 
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
         """A row of `taken`: what the determinant that a step takes from the log says."""
@@ -92,13 +148,10 @@ class StepSink(Protocol):
 class NoSteps:
     """A sink for those who only want the verdict."""
 
-    def step(self, row: StepRow) -> None:
+    def step(self, step: Step) -> None:
         """Dropped."""
 
-    def cause(self, step: int, cause: str) -> None:
-        """Dropped."""
-
-    def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
+    def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:
         """Dropped."""
 
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:

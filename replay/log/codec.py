@@ -47,6 +47,11 @@ def encode(determinant: Determinant) -> bytes:
         raise InvariantError(f"{determinant} cannot be encoded: {fault}") from fault
 
 
+def size_of(determinant: Determinant) -> int:
+    """How many bytes it has, tag included."""
+    return _SIZES.get(type(determinant)) or len(encode(determinant))
+
+
 def _timer_bytes(timer: TimerTrigger) -> bytes:
     if not timer.callback.startswith(INTERNAL_PREFIX):
         return b"\x04" + _TIMER.pack(timer.record_count, timer.timestamp, CALLBACKS.index(timer.callback))
@@ -78,6 +83,10 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
     BufferBuilt: lambda one: b"\x07" + _INT32.pack(one.buffer_bytes),
     Take: lambda one: b"\x10" + _TAKE.pack(one.channel, one.first_offset, one.records),
 }
+
+
+_SIZES: dict[type, int] = {Order: 2, Timestamp: 9, Rng: 5, IgnoreCheckpoint: 13, BufferBuilt: 5, Take: 17}
+"""Of those that always have as many bytes."""
 
 
 def decode_at(data: bytes, offset: int) -> tuple[Determinant, int]:

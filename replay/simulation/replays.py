@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.debugger.outcome import Outcome
-from replay.debugger.ports import BufferRow, NoSteps, StepRow
+from replay.debugger.ports import BufferRow, Change, NoSteps, Step, StepRow
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from replay.debugger.together.connected import groups
@@ -88,7 +88,8 @@ class _Kept(NoSteps):
         self.snapshots: list[tuple[int, dict[str, str]]] = []
         self.said: dict[str, list[int]] = defaultdict(list)
 
-    def step(self, row: StepRow) -> None:
+    def step(self, step: Step) -> None:
+        row = step.row()
         if row.kind == "transition" and (not self.states or self.states[-1] != row.state):
             self.states.append(row.state)
         if row.kind == "snapshot":
@@ -98,11 +99,12 @@ class _Kept(NoSteps):
             # What is said when all are over is nobody's; a number of a step is its place in the stream.
             self.said[row.task].append(hash(row[1:]))
 
-    def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
-        if after is None:
-            self.state.pop(key, None)
-        else:
-            self.state[key] = after
+    def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:
+        for key, _, after in changes:
+            if after is None:
+                self.state.pop(key, None)
+            else:
+                self.state[key] = after
 
     def buffer(self, row: BufferRow) -> None:
         self.mismatches += row.matches is False

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from ingest.lake.step_reader import StepReader
 from ingest.lake.steps import ParquetStepSink
 from replay.debugger.ports import BufferRow, StepRow
+from tests.step_rows import step_of
 
 TASKS = ("join.0", "join.1")
 KINDS = ("take-buffer", "send-buffer", "hold-back", "diverge", "transition")
@@ -60,7 +61,7 @@ class Steps:
                 "channel": rng.choice(CHANNELS), "buffer": rng.choice((None, 0, 1)),
                 "bytes": rng.choice((None, 10, 2048)), "text": rng.choice(TEXTS),
             }  # fmt: skip
-            sink.step(StepRow(*row.values()))
+            sink.step(step_of(StepRow(*row.values())))
             row |= {"determinant": None, "value": None, "name": None}
             if rng.random() < 0.4:
                 taken = (rng.choice(DETERMINANTS), rng.choice((None, 0, 3)), rng.choice((None, "idle")))
@@ -69,7 +70,7 @@ class Steps:
             steps.rows.append(row)
             for key in rng.sample(KEYS, rng.choice((0, 0, 1, 2))):
                 change = {"step": step, "key": key, "before": rng.choice(VALUES), "after": rng.choice(VALUES)}
-                sink.state_change(step, task, key, change["before"], change["after"])
+                sink.state_changes(step, task, [(key, change["before"], change["after"])])
                 steps.changes.append(change)
             if rng.random() < 0.2:
                 matches = rng.choice((True, False, None))

@@ -19,6 +19,7 @@ from ingest.lake.steps import ParquetStepSink
 from replay.debugger.searching.language import parsed
 from tests.ingest.searches import Steps, searches, written
 from tests.ingest.test_steps import Written, a_step
+from tests.step_rows import step_of
 
 WORLDS = 12
 
@@ -153,7 +154,7 @@ def test_what_two_steps_have_in_common_may_be_any_number(tmp_path: Path) -> None
     places = [(epoch, record) for epoch in epochs for record in records] * 2
     for step, (epoch, record) in enumerate(places):
         kind = "take-buffer" if step < len(places) // 2 else "send-buffer"
-        sink.step(a_step(step)._replace(kind=kind, epoch=epoch, record_count=record))
+        sink.step(step_of(a_step(step)._replace(kind=kind, epoch=epoch, record_count=record)))
     sink.finish()
     for text, hits in (("sent preceded by kind = take-buffer in the same record", range(20, 40)),
                        ("kind = take-buffer followed by sent in the same record within 20 steps", range(20)),

@@ -15,6 +15,7 @@ from ingest.lake.steps import ParquetStepSink
 from ingest.lake.writers import ROWS_AT_ONCE, TableWriter
 from replay.debugger.ports import BufferRow, StepRow
 from tests.ingest.processes import wait_until
+from tests.step_rows import step_of
 
 
 def a_step(n: int) -> StepRow:
@@ -36,9 +37,9 @@ class Written:
 
     def write(self, first: int, end: int) -> None:
         for n in range(first, end):
-            self.sink.step(a_step(n))
-            for cause in {f"step:{self.rng.randrange(n)}" for _ in range(2)} if n else {"event:0"}:
-                self._cause(n, cause)
+            causes = {f"step:{self.rng.randrange(n)}" for _ in range(2)} if n else {"event:0"}
+            self.causes += [(n, cause) for cause in causes]
+            self.sink.step(step_of(a_step(n), causes))
             if self.rng.random() < 0.5:
                 self._change(n)
             if n % 10 == 0:
@@ -52,16 +53,12 @@ class Written:
                 self.taken.append(taken)
                 self.sink.taken(*taken)
 
-    def _cause(self, n: int, cause: str) -> None:
-        self.causes.append((n, cause))
-        self.sink.cause(n, cause)
-
     def _change(self, n: int) -> None:
         key = ("map-1.0", f"count/{self.rng.randrange(30)}")
         before, after = self.state.get(key), self.rng.choice((str(n), str(n), None))
         self.state[key] = after
         self.changes.append((n, *key, before, after))
-        self.sink.state_change(n, *key, before, after)
+        self.sink.state_changes(n, key[0], [(key[1], before, after)])
 
     def state_at(self, step: int, prefix: str = "") -> list[tuple[str, str, str, int]]:
         last: dict[tuple[str, str], tuple[str | None, int]] = {}
@@ -206,7 +203,7 @@ def test_flushing_at_every_step_does_not_make_a_file_a_step(tmp_path: Path, monk
     monkeypatch.setattr(steps_module, "SHORTEST_CHUNK_S", 3600.0)
     sink = ParquetStepSink(tmp_path / "replay")
     for n in range(50):
-        sink.step(a_step(n))
+        sink.step(step_of(a_step(n)))
         sink.flush()
     assert len(list((tmp_path / "replay" / "steps").glob("*.parquet"))) == 1
     sink.finish()
@@ -239,7 +236,7 @@ def test_state_is_the_same_from_marks_and_from_all_changes(tmp_path: Path, marke
     sink = ParquetStepSink(tmp_path / "replay")
     written = Written(sink, seed=11)
     for n in range(2 * STRETCH_STEPS + 500):
-        sink.step(a_step(n))
+        sink.step(step_of(a_step(n)))
         if n % 997 == 0 or abs(n - STRETCH_STEPS) < 40:
             written._change(n)
     sink.finish()
@@ -292,9 +289,9 @@ def test_rows_go_to_the_disk_as_they_come_and_are_not_all_held(tmp_path: Path, m
     sink = ParquetStepSink(tmp_path / "replay")
     most = 0
     for n in range(50_000):
-        sink.step(a_step(n))
-        sink.state_change(n, "map-1.0", "count", str(n), str(n + 1))
-        most = max(most, *(len(rows) for rows in sink._rows.values()))
+        sink.step(step_of(a_step(n)))
+        sink.state_changes(n, "map-1.0", [("count", str(n), str(n + 1))])
+        most = max(most, len(sink._steps), len(sink._changes))
     assert most <= ROWS_AT_ONCE + steps_module.LOOK_EVERY_STEPS
     sink.finish()
     assert StepReader(tmp_path / "replay").rows("SELECT count(*), max(step) FROM state_changes") == [(50_000, 49_999)]

@@ -76,18 +76,18 @@ def _source_line(source: RecordingSource, found: DivergenceFound, offset: int | 
 def _last_agreeing(steps: StepWriter, found: DivergenceFound) -> dict[str, Any] | None:
     """The last step that came out as recorded."""
     differs = "byte" in found.detail
-    agreed = {kind: step for kind, step in steps.last.items() if not (differs and kind in _DIFFERING)}
+    agreed = {kind: told for kind, told in steps.told.items() if not (differs and kind in _DIFFERING)}
     if not agreed:
         return None
-    kind = max(agreed, key=lambda one: agreed[one])
-    return {"step": agreed[kind], "kind": kind, "text": steps.said.get(kind, "")}
+    kind = max(agreed, key=lambda one: agreed[one].step)
+    return {"step": agreed[kind].step, "kind": kind, "text": agreed[kind].text}
 
 
 def _predecessors(steps: StepWriter, found: DivergenceFound) -> list[dict[str, Any]]:
     """What led there, the nearest first."""
-    kinds = [kind for kind in _PREDECESSORS if kind in steps.last]
-    kinds.sort(key=lambda kind: -steps.last[kind])
-    return [{"step": steps.last[kind], "kind": kind, "text": steps.said.get(kind, "")} for kind in kinds]
+    told = [steps.told[kind] for kind in _PREDECESSORS if kind in steps.told]
+    told.sort(key=lambda one: -one.step)
+    return [{"step": one.step, "kind": one.form.kind, "text": one.text} for one in told]
 
 
 def _place(source: RecordingSource, execution: Execution, found: DivergenceFound) -> dict[str, Any]:

@@ -16,18 +16,19 @@ from replay.debugger.forks.lenient import ForkComparison
 from replay.debugger.forks.stages import Stage, seed_of_answers
 from replay.debugger.forks.world import ForkWorld
 from replay.debugger.outcome import DivergenceFound
-from replay.debugger.ports import RecordingSource, StepSink
+from replay.debugger.ports import RecordingSource, StepForm, StepSink
 from replay.debugger.recorded.logs import Logs
 from replay.debugger.recorded.scene import Scene
 from replay.debugger.recorded.story import Story
 from replay.debugger.sides.ledger import Ledger
 from replay.debugger.sides.trace import Noting
 from replay.debugger.sides.tracing import Tracing, TracingSink
+from replay.debugger.writing.sentences import Values
 from replay.debugger.writing.stepping import Stepping
 from replay.debugger.writing.steps import Progress, StepWriter
 from replay.errors import InvariantError, WrongSetting
 from replay.jobs.registry import UnknownOperator, new_operator
-from replay.model import Graph
+from replay.model import MAIN, Graph
 from replay.runtime.operators import Operator
 
 
@@ -154,8 +155,7 @@ class ForkSteps(StepWriter):
         """From here on they are those of another attempt."""
         self.fails = False
         self.state, self.epoch, self.record_count = "Standby", epoch, 0
-        self.last.clear()
-        self.said.clear()
+        self.told.clear()
 
     @property
     def forked(self) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ class ForkSteps(StepWriter):
             ahead += 1
         return at < ahead
 
-    def write(self, kind: str, text: str, **fields: Any) -> int:
+    def say(self, form: StepForm, values: Values, *fields: Any) -> int:
         """As `StepWriter`."""
         if self.count == self.ends_at:
             raise DivergenceFound("The replay that is forked diverges there.")
@@ -180,13 +180,13 @@ class ForkSteps(StepWriter):
             words = f"Forked here from step {stage.at:,} of its parent: {stage.words}."
             # At the time of the step before it: that of what is taken next may be another one by the fork.
             now_us, self.t_us = self.t_us, self.t_us if self.before_us is None else self.before_us
-            StepWriter.write(self, "fork", words, causes=self.forked)
+            StepWriter.say(self, StepForm(self.task, MAIN, "fork", None, None), (words,), (), self.forked)
             self.t_us = now_us
             self.fails = self.fails or stage.again
         if self.fails:
             raise FailsAgain
         self.before_us = self.t_us
-        return StepWriter.write(self, kind, text, **fields)
+        return StepWriter.say(self, form, values, *fields)
 
 
 def fork_steps(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from replay.debugger.ports import BufferRow, StepRow, StepSink
+from replay.debugger.ports import BufferRow, Change, Step, StepRow, StepSink
 from replay.errors import WrongSetting
 
 ESCALATES = "Gives up recovering by itself"
@@ -61,9 +62,10 @@ class PlaceFinder:
     _last: StepRow | None = None
     _take: StepRow | None = None
 
-    def step(self, row: StepRow) -> None:
-        """A row of `steps`."""
-        self.inner.step(row)
+    def step(self, step: Step) -> None:
+        """A row of `steps`, and its causes."""
+        self.inner.step(step)
+        row = step.row()
         self.steps = row.step + 1
         if row.step <= self.wanted:
             escalates = row.kind == "transition" and row.text.startswith(ESCALATES)
@@ -92,13 +94,9 @@ class PlaceFinder:
         own = at.kind in ("append", "take-buffer")
         self.found = ForkPlace(at, frozenset(self._answered), self._merged, own, asked=row.step)
 
-    def cause(self, step: int, cause: str) -> None:
-        """A row of `causes`."""
-        self.inner.cause(step, cause)
-
-    def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
-        """A row of `state_changes`."""
-        self.inner.state_change(step, task, key, before, after)
+    def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:
+        """Rows of `state_changes`."""
+        self.inner.state_changes(step, task, changes)
 
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
         """A row of `taken`."""

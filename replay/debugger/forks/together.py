@@ -11,7 +11,7 @@ from replay.debugger.executing.following import Until
 from replay.debugger.forks.answering import Answering
 from replay.debugger.forks.survival import survival
 from replay.debugger.outcome import DivergenceFound, Missing
-from replay.debugger.ports import NoSteps, RecordingSource, StepRow
+from replay.debugger.ports import NoSteps, RecordingSource, Step
 from replay.debugger.recorded.scene import Scene
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
@@ -27,11 +27,11 @@ class _Numbers(NoSteps):
         self.of_task: dict[str, array[int]] = {}
         self.steps = 0
 
-    def step(self, row: StepRow) -> None:
-        """A row of `steps`."""
-        self.steps = row.step + 1
-        if row.actor != "coordinator":
-            self.of_task.setdefault(row.task, array("q")).append(row.step)
+    def step(self, step: Step) -> None:
+        """Counted."""
+        self.steps = step.step + 1
+        if step.form.actor != "coordinator":
+            self.of_task.setdefault(step.form.task, array("q")).append(step.step)
 
 
 def own_step(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from replay.debugger.executing.bystander import Bystander
 from replay.debugger.executing.execution import Execution
-from replay.debugger.ports import BufferRow, StepRow, StepSink
+from replay.debugger.ports import BufferRow, Change, Step, StepSink
 from replay.debugger.recorded.inputs import Taken
 from replay.debugger.recorded.logs import Built
 from replay.debugger.sides.ledger import Ledger
@@ -213,22 +213,20 @@ class TracingSink:
         self.noting = noting
         self.tracing: Tracing | None = None
 
-    def step(self, row: StepRow) -> None:
-        """A row of `steps`."""
-        self.inner.step(row)
+    def step(self, step: Step) -> None:
+        """A row of `steps`, and its causes."""
+        self.inner.step(step)
+        row = step.row()
         if row.kind not in ("fork", "finish"):
             item = Item(row.step, row.epoch, row.record_count, tuple(row[2:]), row.text, row.kind)
             self.noting.note("step", item)
 
-    def cause(self, step: int, cause: str) -> None:
-        """A row of `causes`."""
-        self.inner.cause(step, cause)
-
-    def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
-        """A row of `state_changes`."""
-        self.inner.state_change(step, task, key, before, after)
+    def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:
+        """Rows of `state_changes`."""
+        self.inner.state_changes(step, task, changes)
         if self.tracing is not None:
-            self.tracing.changed(step, key, before, after)
+            for change in changes:
+                self.tracing.changed(step, *change)
 
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
         """A row of `taken`."""

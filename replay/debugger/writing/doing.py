@@ -20,10 +20,12 @@ class Doing:
     def begins(self, step: int | None) -> None:
         """The operator is given something else."""
         self.given = step
-        self.asks: tuple[str, ...] = () if step is None else (f"step:{step}",)
-        self.writes: tuple[str, ...] = self.asks
+        self.asks: tuple[int, ...] = () if step is None else (step,)
+        self.writes: tuple[int, ...] = self.asks
 
     def read(self, step: int) -> None:
         """The clock, a random number or an answer from outside: it may stand in what is written next."""
-        read = (*self.writes[len(self.asks) :], f"step:{step}")
-        self.writes = (*self.asks, *read[-MOST_READ:])
+        if len(self.writes) < MOST_READ:
+            self.writes = (*self.writes, step)
+        else:
+            self.writes = (*self.asks, *(*self.writes[len(self.asks) :], step)[-MOST_READ:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from replay.bundle.frames import BufferFrame
+from replay.debugger.writing.sentences import Sentence, fixed
 from replay.debugger.writing.words import bytes_of
 from replay.errors import printable
 from replay.runtime.body.output import Cut
@@ -20,6 +21,10 @@ _GIVEN = {
     "idempotent": "it is gathered in the sink's own log",
     "determinant": "the outside world is given it with its determinants",
 }
+
+
+DELIVERED = Sentence("Processes record {:,} of the epoch, key {} of buffer {:d}.")
+DELIVERED_BY_SOURCE = Sentence("Processes record {:,} of the epoch, key {}.")
 
 
 def short(value: Any) -> str:
@@ -59,17 +64,15 @@ def timer_words(timer: Timer) -> str:
     return f"Runs the timer{name}{key}, set for {time}{timer.at_ms}."
 
 
-def written_words(key: Any, k: int, channel: str, size: int) -> str:
-    """Which record goes to which output."""
-    return (
-        f"Writes a record with key {short(key)} to output {k} ({channel[channel.index('>') + 1 :]}): {bytes_of(size)}."
-    )
+def written(k: int, channel: str) -> Sentence:
+    """Which record goes to that output. With its length in front it is never one byte."""
+    return Sentence(f"Writes a record with key {{}} to output {k} ({fixed(channel.partition('>')[2])}): {{:,}} bytes.")
 
 
-def given_words(key: Any, sink: str, *, held_back: bool) -> str:
+def given(sink: str, *, held_back: bool) -> Sentence:
     """What becomes of a record that a sink writes."""
-    given = "the outside world has it already, so it is held back" if held_back else _GIVEN.get(sink, _GIVEN["plain"])
-    return f"Writes a record with key {short(key)}: {given}."
+    becomes = "the outside world has it already, so it is held back" if held_back else _GIVEN.get(sink, _GIVEN["plain"])
+    return Sentence(f"Writes a record with key {{}}: {becomes}.")
 
 
 def cut_words(channel: str, cut: Cut, *, anew: bool) -> str:

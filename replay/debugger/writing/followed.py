@@ -29,12 +29,16 @@ class Followed:
 
     def whose(self, thread: str, epoch: int, offset: int) -> str:
         """In a sentence."""
-        return "The new attempt's own log" if self.is_beyond(thread, epoch, offset) else "The log"
+        beyond = self.recovered is not None and self.is_beyond(thread, epoch, offset)
+        return "The new attempt's own log" if beyond else "The log"
 
-    def causes(self, steps: StepWriter, thread: str, epoch: int, number: int, offset: int) -> tuple[str, ...]:
-        """The determinant itself; and what brought it, where it came back from a holder."""
+    def causes(
+        self, steps: StepWriter, thread: str, epoch: int, number: int, offset: int
+    ) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """The determinant itself and what brought it, where it came back from a holder; and the steps behind it."""
         if self.own is not None and self.is_beyond(thread, epoch, offset):
-            return (self.own.cause(thread, epoch, number, offset), *steps.caused_by("restore"))
+            return (self.own.cause(thread, epoch, number, offset),), steps.last("restore")
         cause = self.lineage.cause(thread, epoch, number, offset)
-        brought = self.bringers.cause(self.lineage.task, thread, epoch, offset)
-        return (cause, *brought, *steps.caused_by("merge"))
+        if not self.bringers.ends:  # an attempt's own log, which nobody had to return
+            return (cause,), steps.last("merge")
+        return (cause, *self.bringers.cause(self.lineage.task, thread, epoch, offset)), steps.last("merge")

@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping
 from marshal import dumps
 from typing import Any
 
+from replay.debugger.ports import Change
 from replay.debugger.writing.state_keys import encoded, flat, flat_key, is_map
 from replay.runtime.operators import Operator
 from replay.runtime.operators.keyed import Pairs
-
-Change = tuple[str, str | None, str | None]
-"""A flat key of the state, and its value before and after as JSON, None where the key is not there."""
 
 READY_BYTES = 48 << 20
 _BYTES_A_LOOK = 256
@@ -67,93 +65,106 @@ class StateWatch:
         if parts is None or not self._begun:
             parts = self._operator.snapshot()
             for name in [one for one in self._flat if one not in parts and one != _OF_THE_TASK]:
-                found += self._all_of(name, {})
+                self._all_of(name, {}, found)
                 self._raw.pop(name, None)
         for name, part in parts.items():
-            found += self._of_touched(name, part) if isinstance(part, Pairs) else self._of(name, part)
+            if type(part) is Pairs:
+                self._of_touched(name, part, found)
+            elif type(part) in _SCALARS:
+                self._of_scalar(name, part, found)
+            else:
+                self._of(name, part, found)
         if of_task or _OF_THE_TASK in self._flat:
-            found += self._all_of(_OF_THE_TASK, dict(of_task))
+            self._all_of(_OF_THE_TASK, dict(of_task), found)
         self._begun = True
         self._last_bytes = self._bytes
         self._ready_bytes -= self._bytes
         return found
 
-    def _of(self, name: str, part: Any) -> Iterable[Change]:
+    def _of(self, name: str, part: Any, found: list[Change]) -> None:
         """Of one entry of a snapshot. As bytes, since 1 and true are equal and yet not the same JSON."""
-        if type(part) in _SCALARS:
-            return self._of_scalar(name, part)
         if is_map(part):
             try:
                 pairs = dict(part)
             except TypeError:  # keys that are lists
                 pairs = {}
             if len(pairs) == len(part) and set(map(type, pairs)) in _KINDS_OF_KEYS:
-                return self._of_map(name, pairs)
+                self._of_map(name, pairs, found)
+                return
         data = self._dumped(part)
         if self._raw.get(name) == data:
-            return ()
+            return
         self._raw[name] = data
-        return self._all_of(name, flat({name: part}))
+        self._all_of(name, flat({name: part}), found)
 
-    def _of_scalar(self, name: str, value: Any) -> Iterable[Change]:
+    def _of_scalar(self, name: str, value: Any, found: list[Change]) -> None:
         """A count changes with every record: of those nothing is kept beside the JSON."""
-        after, before = encoded(value), self._flat.get(name)
+        after = repr(value) if type(value) is int else encoded(value)
+        values = self._flat.get(name)
         self._bytes += len(after)
-        if before is not None and len(before) == 1 and before.get(name) == after:
-            return ()
+        if values is not None and len(values) == 1 and name in values:
+            before = values[name]
+            if before != after:
+                self._raw.pop(name, None)
+                values[name] = after
+                found.append((name, before, after))
+            return
         self._raw.pop(name, None)
-        return self._all_of(name, {name: after})
+        self._all_of(name, {name: after}, found)
 
-    def _of_map(self, name: str, pairs: dict[Any, Any]) -> Iterable[Change]:
+    def _of_map(self, name: str, pairs: dict[Any, Any], found: list[Change]) -> None:
         before = self._raw.get(name)
         after = {key: value if type(value) in _SCALARS else self._dumped(value) for key, value in pairs.items()}
         self._raw[name] = after
         self._bytes += _BYTES_A_VALUE * len(after)
         if not isinstance(before, dict) or set(map(type, before)) != set(map(type, after)):
-            return self._all_of(name, flat({name: list(map(list, pairs.items()))}))
+            self._all_of(name, flat({name: list(map(list, pairs.items()))}), found)
+            return
         put = [
             (key, pairs[key])
             for key, value in after.items()
             if (old := before.get(key, _ABSENT)) is not value and (type(old) is not type(value) or old != value)
         ]
         gone = () if len(before) == len(after) and before.keys() == after.keys() else before.keys() - after.keys()
-        return self._of_pairs(name, put, sorted(gone))
+        self._of_pairs(name, put, sorted(gone), found)
 
     def _dumped(self, value: Any) -> bytes:
         data = dumps(value, _MARSHAL_VERSION)
         self._bytes += len(data)
         return data
 
-    def _of_touched(self, name: str, pairs: Pairs) -> Iterable[Change]:
+    def _of_touched(self, name: str, pairs: Pairs, found: list[Change]) -> None:
         """A map without pairs is an empty list, which stands in the state as such."""
         values = self._flat.setdefault(name, {})
-        if pairs.put and values.pop(name, None) is not None:
-            yield name, "[]", None
-        yield from self._of_pairs(name, pairs.put, pairs.gone)
+        if name in values and pairs.put:
+            del values[name]
+            found.append((name, "[]", None))
+        self._of_pairs(name, pairs.put, pairs.gone, found)
         if not values:
             values[name] = "[]"
-            yield name, None, "[]"
+            found.append((name, None, "[]"))
 
-    def _of_pairs(self, name: str, put: Iterable[tuple[Any, Any]], gone: Iterable[Any]) -> Iterable[Change]:
+    def _of_pairs(self, name: str, put: Iterable[tuple[Any, Any]], gone: Iterable[Any], found: list[Change]) -> None:
         values = self._flat.setdefault(name, {})
         for key, value in put:
-            at, after = flat_key(name, key), encoded(value)
+            at = f"{name}[{key}]" if type(key) is str else flat_key(name, key)
+            after = repr(value) if type(value) is int else encoded(value)
             self._bytes += len(after)
             before = values.get(at)
             if before != after:
                 values[at] = after
-                yield at, before, after
+                found.append((at, before, after))
         for key in gone:
             at = flat_key(name, key)
             if at in values:
-                yield at, values.pop(at), None
+                found.append((at, values.pop(at), None))
 
-    def _all_of(self, name: str, after: dict[str, str]) -> Iterable[Change]:
+    def _all_of(self, name: str, after: dict[str, str], found: list[Change]) -> None:
         before = self._flat.get(name, {})
         self._flat[name] = after
         for key, value in after.items():
             if before.get(key) != value:
-                yield key, before.get(key), value
+                found.append((key, before.get(key), value))
         for key in before:
             if key not in after:
-                yield key, before[key], None
+                found.append((key, before[key], None))

@@ -17,11 +17,13 @@ from replay.debugger.writing import flow_words
 from replay.debugger.writing.doing import Doing
 from replay.debugger.writing.filled import Filled
 from replay.debugger.writing.followed import Followed
+from replay.debugger.writing.sentences import Values
 from replay.debugger.writing.state_keys import flat
-from replay.debugger.writing.state_watch import StateWatch
+from replay.debugger.writing.state_notes import StateNotes
+from replay.debugger.writing.stepping_forms import SteppingForms
 from replay.debugger.writing.steps import StepWriter
 from replay.debugger.writing.words import bytes_of, counted, said
-from replay.log.codec import encode
+from replay.log.codec import size_of
 from replay.log.determinants import (
     BufferBuilt,
     Determinant,
@@ -36,6 +38,8 @@ from replay.model import MAIN, ChannelId, Record, Task, json_bytes, thread_of_ou
 from replay.runtime.body.output import Cut
 from replay.runtime.body.timers import CLOCK_CALLBACK
 from replay.runtime.operators import Operator, Timer
+
+_READ = (Timestamp, Rng, Serializable)
 
 
 @dataclass(slots=True)
@@ -57,9 +61,9 @@ class Stepping:
     exchange: Exchange | None = None
     execution: Execution | None = None
     free: bool = False
-    _watch: StateWatch | None = None
-    _left: dict[str, str] = field(default_factory=dict)
-    _numbers: dict[tuple[str, int], int] = field(default_factory=dict)
+    _forms: SteppingForms = field(init=False)
+    _notes: StateNotes | None = None
+    _numbers: dict[int, int] = field(default_factory=dict)
     _order_written: bool = False
     _ordered_at: tuple[int, int] = (0, 0)
     _last_taken: Taken | None = None
@@ -67,9 +71,10 @@ class Stepping:
     _doing: Doing = field(default_factory=Doing)
     _filled: list[Filled] = field(default_factory=list)
     _barriers: list[tuple[bytes, int]] = field(default_factory=list)
-    _noted: bool = True
     _seeded: bool = False
-    _sized: tuple[Determinant | None, int] = (None, 0)
+
+    def __post_init__(self) -> None:
+        self._forms = SteppingForms(self.shape, self.comparison.sink)
 
     # --- divergences ---
 
@@ -91,38 +96,34 @@ class Stepping:
         execution.body.observer = self
         execution.body.choices.observer = self
         self._filled = [Filled() for _ in self.shape.outputs]
-        if self.exchange is not None:
-            self._left = dict(self.exchange.states.get(self.shape.id, {}))
+        left = {} if self.exchange is None else self.exchange.states.get(self.shape.id, {})
         self._stand()
-        self._watch = StateWatch(execution.body.operator)
-        self._doing.begins(self.steps.write("restore", restored, causes=causes))
-        self._noted = False
+        self._notes = StateNotes(self.steps, execution.body, left)
+        self._begin(self.steps.write("restore", restored, causes=causes))
         self._note_state()
         self._seeded = execution.source.graph.vertex_of(self.shape.id).seeds_random
 
     def replaced(self, operator: Operator) -> None:
         """A fork goes on with another operator."""
         self._note_state()
-        if self._watch is not None:
-            self._watch.replace(operator)
+        if self._notes is not None:
+            self._notes.replace(operator)
 
     def _stand(self) -> None:
         if self.execution is not None:
-            self.steps.epoch = self.execution.body.epoch
-            self.steps.record_count = self.execution.body.record_count
+            body, steps = self.execution.body, self.steps
+            steps.epoch = body.choices.epoch
+            steps.record_count = body.record_count
 
     @property
     def state(self) -> dict[str, str]:
         """The operator's state as the changes so far add up to it."""
-        return {} if self._watch is None else self._watch.state
+        return {} if self._notes is None else self._notes.state
 
     @property
     def resolution(self) -> dict[str, str]:
         """Said where the state is too large to be looked at after every record."""
-        if self._watch is None or not self._watch.skipped:
-            return {}
-        times = counted(self._watch.skipped, "time")
-        return {"state_resolution": f"the state is large: it was not looked at {times}, and its changes told later"}
+        return {} if self._notes is None else self._notes.resolution
 
     # --- inputs ---
 
@@ -175,16 +176,23 @@ class Stepping:
             return None
         self._order_written = True
         self._ordered_at = epoch, cursor.offset(epoch)
-        return self._determinant(Order(i), MAIN, epoch, cursor.offset(epoch))
+        return self._determinant(Order(i), epoch, cursor.offset(epoch))
 
     def delivering(self, record: Record, record_count: int) -> None:
         """A record is about to be processed."""
-        self._stand()
-        self.steps.record_count = record_count
-        taken = self._last_taken
-        key = flow_words.short(record.key)
-        origin = "" if taken is None else f" of buffer {taken.buffer.frame.seq}"
-        self._deliver(f"Processes record {record_count:,} of the epoch, key {key}{origin}.", taken)
+        steps, taken = self.steps, self._last_taken
+        if self.execution is not None:
+            steps.epoch = self.execution.body.choices.epoch
+        steps.record_count = record_count
+        key = flow_words.short(record[0])
+        causes = steps.last("take-buffer") or steps.last("restore")
+        if taken is None:
+            step = steps.say(self._forms.delivers_from_source, (record_count, key), causes)
+        else:
+            seq = taken.buffer.frame.seq
+            step = steps.say(self._forms.delivers[taken.i], (record_count, key, seq), causes, (), None, seq)
+        self._element = step
+        self._begin(step)
 
     def taking_watermark(self, i: int, watermark_ms: int, record_count: int) -> None:
         """A watermark is about to be processed."""
@@ -192,19 +200,13 @@ class Stepping:
         self.steps.record_count = record_count
         upstream = self.shape.inputs[i].partition(">")[0]
         says = flow_words.watermark_words(upstream, watermark_ms)
-        self._deliver(f"Processes a watermark as element {record_count:,} of the epoch: {says}.", self._last_taken)
-
-    def _deliver(self, text: str, taken: Taken | None) -> None:
-        self._begin(
-            self.steps.write(
-                "deliver-record",
-                text,
-                causes=self.steps.caused_by("take-buffer") or self.steps.caused_by("restore"),
-                channel=None if taken is None else self.shape.inputs[taken.i],
-                buffer=None if taken is None else taken.buffer.frame.seq,
-            )
-        )
-        self._element = self._doing.given
+        taken = self._last_taken
+        channel, seq = (None, None) if taken is None else (self.shape.inputs[taken.i], taken.buffer.frame.seq)
+        text = f"Processes a watermark as element {record_count:,} of the epoch: {says}."
+        causes = self.steps.last("take-buffer") or self.steps.last("restore")
+        step = self.steps.say(self.steps.form("deliver-record", channel=channel), (text,), causes, (), None, seq)
+        self._element = step
+        self._begin(step)
 
     def running(self, timer: Timer) -> None:
         """A timer is about to be given to the operator."""
@@ -219,7 +221,8 @@ class Stepping:
 
     def _begin(self, step: int | None) -> None:
         self._doing.begins(step)
-        self._noted = False
+        if self._notes is not None:
+            self._notes.due = True
 
     def done(self) -> None:
         """An asynchronous determinant, or a watermark, and all that followed from it are done."""
@@ -227,25 +230,14 @@ class Stepping:
 
     def records_done(self) -> None:
         """A record and all that followed from it are done."""
-        self._note_state()
+        notes = self._notes
+        if notes is not None and notes.due:
+            notes.note(self._doing.given)
 
     def _note_state(self, *, always: bool = False) -> None:
         """What changed in the operator's state since it was given the last record, timer or watermark?"""
-        step = self._doing.given
-        if self.execution is None or self._watch is None or step is None or (self._noted and not always):
-            return
-        self._noted = True
-        of_task: dict[str, str] = {}
-        if not self.shape.inputs:
-            of_task["source.offset"] = str(self.execution.body.source_offset)
-        if self.execution.body.watermark_ms is not None:
-            of_task["watermark_ms"] = str(self.execution.body.watermark_ms)
-        for key, before, after in self._watch.look(of_task, always=always):
-            if (left := self._left.pop(key, before)) != after:
-                self.steps.changed(step, key, left, after)
-        while self._left:  # an earlier attempt of the task stands in the same steps
-            key, left = self._left.popitem()
-            self.steps.changed(step, key, left, None)
+        if self._notes is not None:
+            self._notes.note(self._doing.given, always=always)
 
     # --- determinants ---
 
@@ -255,75 +247,62 @@ class Stepping:
             self._order_written = False
             return
         self._stand()
-        read = isinstance(determinant, Timestamp | Rng | Serializable)
-        asked = self._doing.asks if read else ()
-        step = self._determinant(determinant, MAIN, epoch, offset, asked)
+        read = isinstance(determinant, _READ)
+        step = self._determinant(determinant, epoch, offset, self._doing.asks if read else ())
         if read:
             self._doing.read(step)
 
-    def _determinant(
-        self, determinant: Determinant, thread: str, epoch: int, offset: int, asked: tuple[str, ...] = ()
-    ) -> int:
-        number = self._numbers.get((thread, epoch), 0)
-        self._numbers[thread, epoch] = number + 1
-        causes = self.followed.causes(self.steps, thread, epoch, number, offset)
-        causes += tuple([one for one in asked if one not in causes])
-        upstream = ""
-        if isinstance(determinant, Order) and determinant.channel < len(self.shape.inputs):
-            upstream = f" ({self.shape.inputs[determinant.channel].partition('>')[0]})"
-        kind = "fire-async" if is_async(determinant) else "take-determinant"
-        says = said(determinant, seeded=self._seeded)
-        step = self.steps.write(
-            kind,
-            f"{self.followed.whose(thread, epoch, offset)} says that {says}{upstream}: determinant {number:,} of epoch "
-            f"{epoch}.",
-            actor=thread,
-            causes=causes,
-            log=thread,
-            log_offset=offset,
-            size=self._size_of(determinant),
-        )
+    def _determinant(self, determinant: Determinant, epoch: int, offset: int, asked: tuple[int, ...] = ()) -> int:
+        number = self._numbers.get(epoch, 0)
+        self._numbers[epoch] = number + 1
+        named, of_steps = self.followed.causes(self.steps, MAIN, epoch, number, offset)
+        if asked:
+            of_steps += asked if not of_steps else tuple([one for one in asked if one not in of_steps])
+        whose = self.followed.whose(MAIN, epoch, offset)
+        values: Values
+        if type(determinant) is Timestamp:
+            form, values = self._forms.takes_time, (whose, determinant.value, number, epoch)
+        else:
+            form = self._forms.fires if is_async(determinant) else self._forms.takes
+            says = f"{said(determinant, seeded=self._seeded)}{self._upstream(determinant)}"
+            values = (whose, says, number, epoch)
+        size = size_of(determinant)
+        step = self.steps.say(form, values, of_steps, named, offset, None, size)
         self.steps.took(step, determinant)
         if isinstance(determinant, TimerTrigger):
             self._begin(step)
             self._element = step
-            self._noted = determinant.callback == CLOCK_CALLBACK
+            if self._notes is not None:
+                self._notes.due = determinant.callback != CLOCK_CALLBACK
         return step
+
+    def _upstream(self, determinant: Determinant) -> str:
+        if not isinstance(determinant, Order) or determinant.channel >= len(self.shape.inputs):
+            return ""
+        return f" ({self.shape.inputs[determinant.channel].partition('>')[0]})"
 
     def appended(self, determinant: Determinant, epoch: int) -> None:
         """A determinant was appended to the main log (again)."""
         if self.execution is None:
             return
-        size = self._size_of(determinant)
-        end = self.execution.log.length(MAIN, epoch)
-        step = self.steps.write(
-            "append",
-            f"{self._appends(epoch, end - size)}: {determinant.kind} at offset "
-            f"{end - size:,} of the main log, epoch {epoch}.",
-            causes=self._causes_of_append(determinant),
-            log=MAIN,
-            log_offset=end - size,
-            size=size,
-        )
+        size = size_of(determinant)
+        begin = self.execution.log.length(MAIN, epoch) - size
+        values = (self._appends(epoch, begin), determinant.kind, begin, epoch)
+        causes = self._causes_of_append(determinant)
+        step = self.steps.say(self._forms.appends, values, causes, (), begin, None, size)
         if self.free:  # nothing was taken from a log before
             self.steps.took(step, determinant)
-            if isinstance(determinant, Timestamp | Rng | Serializable):
+            if isinstance(determinant, _READ):
                 self._doing.read(step)
         self.on_append()
 
-    def _causes_of_append(self, determinant: Determinant) -> tuple[str, ...]:
+    def _causes_of_append(self, determinant: Determinant) -> tuple[int, ...]:
         """What it was read from; what is chosen anew follows from what the task was about."""
         if not self.free:
-            return self.steps.caused_by("fire-async" if is_async(determinant) else "take-determinant")
+            return self.steps.last("fire-async" if is_async(determinant) else "take-determinant")
         if isinstance(determinant, Order):
-            return self.steps.caused_by("take-buffer")
-        return self._doing.asks or self.steps.caused_by("restore")
-
-    def _size_of(self, determinant: Determinant) -> int:
-        """One that was taken is appended next."""
-        if self._sized[0] is not determinant:
-            self._sized = determinant, len(encode(determinant))
-        return self._sized[1]
+            return self.steps.last("take-buffer")
+        return self._doing.asks or self.steps.last("restore")
 
     def _appends(self, epoch: int, offset: int) -> str:
         if self.free:
@@ -339,27 +318,18 @@ class Stepping:
 
     def writing(self, k: int, record: Record, data: bytes) -> None:
         """A record is about to be written to an output."""
-        channel = self.shape.outputs[k].channel
-        step = self.steps.write(
-            "write-record",
-            flow_words.written_words(record.key, k, channel, len(data)),
-            causes=self._doing.writes,
-            channel=channel,
-            size=len(data),
-        )
-        self._filled[k].wrote(step, len(data))
+        size = len(data)
+        values = (flow_words.short(record[0]), size)
+        step = self.steps.say(self._forms.writes[k], values, self._doing.writes, (), None, None, size)
+        self._filled[k].wrote(step, size)
 
     def forwarding(self, k: int, event: Mapping[str, Any]) -> None:
         """A watermark is about to be written to an output."""
         channel = self.shape.outputs[k].channel
         data = json_bytes(event)
-        step = self.steps.write(
-            "write-record",
-            f"Writes a watermark to output {k} ({channel.partition('>')[2]}): {data.decode()}.",
-            causes=self._doing.writes,
-            channel=channel,
-            size=len(data),
-        )
+        text = f"Writes a watermark to output {k} ({channel.partition('>')[2]}): {data.decode()}."
+        form = self.steps.form("write-record", channel=channel)
+        step = self.steps.say(form, (text,), self._doing.writes, (), None, None, len(data))
         self._filled[k].wrote(step, len(data))
 
     def wrote(self, record: Record) -> None:
@@ -369,8 +339,8 @@ class Stepping:
             held_back = self.comparison.wrote(record)
         except DivergenceFound as found:
             self.differs(found)
-        text = flow_words.given_words(record.key, self.comparison.sink, held_back=held_back)
-        self.steps.write("write-record", text, causes=self._doing.writes)
+        form = self._forms.holds_back_write if held_back else self._forms.gives
+        self.steps.say(form, (flow_words.short(record[0]),), self._doing.writes)
 
     def cut(self, k: int, cut: Cut, named: Built | None) -> None:
         """A buffer was cut at exactly the size that the output's log names."""
@@ -389,7 +359,7 @@ class Stepping:
                 f"{whose} says that buffer {cut.seq} of {channel} has {bytes_of(named.buffer_bytes)}: determinant "
                 f"{named.seq:,} of epoch {named.epoch}.",
                 actor=thread,
-                causes=self.followed.causes(self.steps, thread, named.epoch, named.seq, named.offset),
+                causes=self._named(thread, named),
                 log=thread,
                 log_offset=named.offset,
                 channel=channel,
@@ -410,6 +380,10 @@ class Stepping:
             size=len(cut.payload),
         )
         self._hold_back(k, cut, beyond)
+
+    def _named(self, thread: str, named: Built) -> list[str]:
+        others, of_steps = self.followed.causes(self.steps, thread, named.epoch, named.seq, named.offset)
+        return [*others, *(f"step:{step}" for step in of_steps)]
 
     def _hold_back(self, k: int, cut: Cut, beyond: bool) -> None:
         """A buffer that differs is told of before the divergence is: what stands beside it says how it came about."""
@@ -451,7 +425,7 @@ class Stepping:
 
     def snapshotting(self, checkpoint: int, state: Mapping[str, Any]) -> None:
         """The main thread took a snapshot."""
-        self._note_state(always=self._watch is not None and self._watch.behind)
+        self._note_state(always=self._notes is not None and self._notes.behind)
         keys = len(flat(state.get("operator", {})))
         barrier = json_bytes({"barrier": checkpoint})
         causes = [f"step:{step}" for payload, step in self._barriers if payload == barrier]

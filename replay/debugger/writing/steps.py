@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from replay.debugger.diverging.findings import Findings
 from replay.debugger.outcome import Cancelled
-from replay.debugger.ports import StepRow, StepSink
+from replay.debugger.ports import Change, Step, StepForm, StepSink
+from replay.debugger.writing.sentences import Values
 from replay.debugger.writing.taken import facts_of
 from replay.log.determinants import Determinant
 from replay.model import MAIN
@@ -15,10 +16,11 @@ from replay.model import MAIN
 Progress = Callable[[str, int, int | None, str], None]
 """(phase, done, total or None, unit)"""
 
+_PAUSE_EVERY = 64
 _LOOK_UP_EVERY = 256
 # The very first step is seen at once, however long the second one takes to come.
 _FLUSHES = (0, 64)
-_new_row = tuple.__new__
+_new_step = tuple.__new__
 
 
 @dataclass(slots=True)
@@ -26,6 +28,7 @@ class StepWriter:
     """`state`, `epoch`, `record_count` and `t_us` are the task's, kept by whoever drives the replay.
 
     `open_after`: a step of which the recording does not say that it came before the one that is written next.
+    `told`: the last step of each kind.
     """
 
     sink: StepSink
@@ -38,9 +41,9 @@ class StepWriter:
     t_us: int = 0
     count: int = 0
     open_after: int | None = None
-    last: dict[str, int] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)
+    told: dict[str, Step] = field(default_factory=dict)
     findings: Findings = field(default_factory=Findings)
+    _forms: dict[tuple[str, str, str | None, str | None], StepForm] = field(default_factory=dict)
 
     def write(
         self,
@@ -55,44 +58,76 @@ class StepWriter:
         buffer: int | None = None,
         size: int | None = None,
     ) -> int:
-        """Writes a step and its causes; returns its number."""
+        """Writes a step that is put into words already, and its causes; returns its number."""
+        form = self.form(kind, actor, log, channel)
+        return self.say(form, (text,), (), tuple(causes), log_offset, buffer, size)
+
+    def form(self, kind: str, actor: str = MAIN, log: str | None = None, channel: str | None = None) -> StepForm:
+        """Of steps that are put into words already."""
+        named = kind, actor, log, channel
+        if named not in self._forms:
+            self._forms[named] = StepForm(self.task, actor, kind, log, channel)
+        return self._forms[named]
+
+    def say(
+        self,
+        form: StepForm,
+        values: Values,
+        of_steps: tuple[int, ...] = (),
+        of_others: tuple[str, ...] = (),
+        log_offset: int | None = None,
+        buffer: int | None = None,
+        size: int | None = None,
+    ) -> int:
+        """Writes a step of a form that was made before, for those of which there are many; returns its number."""
         step = self.count
         self.count = step + 1
-        self.last[kind] = step
-        self.said[kind] = text
-        stands = self.task, actor, kind, self.state, self.epoch, self.record_count, self.t_us
-        # As StepRow(…) does, in half the time: this is done for every step.
-        row = _new_row(StepRow, (step, *stands, log, log_offset, channel, buffer, size, text))
-        sink = self.sink
-        sink.step(row)
-        for cause in causes:
-            sink.cause(step, cause)
+        # As Step(…) does, in half the time: this is done for every step.
+        told = _new_step(
+            Step,
+            (
+                step, form, self.state, self.epoch, self.record_count, self.t_us,
+                log_offset, buffer, size, values, of_steps, of_others,
+            ),
+        )  # fmt: skip
+        self.told[form.kind] = told
+        self.sink.step(told)
         if self.open_after is not None:
-            sink.open_order(step, self.open_after)
+            self.sink.open_order(step, self.open_after)
             self.open_after = None
+        if step % _PAUSE_EVERY == 0:
+            self._pause(step)
+        return step
+
+    def _pause(self, step: int) -> None:
         if step in _FLUSHES:
-            sink.flush()
+            self.sink.flush()
         if step % _LOOK_UP_EVERY == 0:
             self.look_up()
-        return step
 
     @property
     def latest(self) -> int | None:
         """The last step of this task."""
-        return max(self.last.values(), default=None)
+        return max((told.step for told in self.told.values()), default=None)
 
-    def changed(self, step: int, key: str, before: str | None, after: str | None) -> None:
-        """A key of the task's state changed at that step."""
-        self.sink.state_change(step, self.task, key, before, after)
+    def changed(self, step: int, changes: Sequence[Change]) -> None:
+        """Keys of the task's state changed at that step."""
+        self.sink.state_changes(step, self.task, changes)
 
     def took(self, step: int, determinant: Determinant) -> None:
         """The determinant that this step took from the log."""
-        self.sink.taken(step, self.task, determinant.kind, *facts_of(determinant))
+        value, name = facts_of(determinant)
+        self.sink.taken(step, self.task, determinant.kind, value, name)
+
+    def last(self, kind: str) -> tuple[int, ...]:
+        """The last step of that kind, where there is one."""
+        told = self.told.get(kind)
+        return () if told is None else (told.step,)
 
     def caused_by(self, *kinds: str) -> tuple[str, ...]:
         """The last step of each of these kinds, as causes."""
-        last = self.last
-        return tuple([f"step:{last[kind]}" for kind in kinds if kind in last])
+        told = self.told
+        return tuple([f"step:{told[kind].step}" for kind in kinds if kind in told])
 
     def look_up(self) -> None:
         """Tells how far it is, and stops where nobody wants it any more."""

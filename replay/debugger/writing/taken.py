@@ -20,11 +20,11 @@ from replay.services.external import call_fields
 
 def facts_of(determinant: Determinant) -> tuple[int | None, str | None]:
     """(value, name): the channel, time, number, checkpoint or size; and which timer, call or type of checkpoint."""
+    if isinstance(determinant, Timestamp | Rng):  # first, as there are most of them
+        return determinant.value, None
     match determinant:
         case Order(channel) | Take(channel):
             return channel, None
-        case Timestamp(value) | Rng(value):
-            return value, None
         case Serializable():
             fields = call_fields(determinant)
             name = None if fields is None else fields.get("name") or fields.get("call")

@@ -64,6 +64,10 @@ def listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+CLOCK_READ = "the clock read {:d}"
+"""Of a timestamp, of which there are many."""
+
+
 def said(determinant: Determinant, *, seeded: bool = False) -> str:
     """What a determinant says, as the rest of a sentence that begins with `The log says that`.
 
@@ -73,7 +77,7 @@ def said(determinant: Determinant, *, seeded: bool = False) -> str:
         case Order(channel):
             return f"the next buffer came from channel {channel}"
         case Timestamp(value):
-            return f"the clock read {value}"
+            return CLOCK_READ.format(value)
         case Rng(value):
             return f"the random generator {'was seeded with' if seeded else 'gave'} {value}"
         case Serializable():

@@ -21,6 +21,7 @@ from replay.debugger.ports import StepRow
 from replay.debugger.searching.conditions import WrongSearch
 from replay.debugger.searching.language import parsed
 from tests.docs.pages import code_words, table
+from tests.step_rows import step_of
 
 TASKS = ("join.0", "join.1")
 KINDS = ("take-buffer", "deliver-record", "deliver-record", "append", "write-record")
@@ -40,7 +41,7 @@ def made(folder: Path, seed: int) -> tuple[list[Row], StepReader]:
         at["record"] += kind == "deliver-record"
         row = StepRow(n, task, "main", kind, f"State{chr(65 + at['state'])}", at["epoch"], at["record"], n * 250_000,
                       None, None, None, None, None, f"Step {n}.")  # fmt: skip
-        sink.step(row)
+        sink.step(step_of(row))
         rows.append(row._asdict())
     sink.finish()
     return rows, StepReader(folder)

@@ -35,7 +35,7 @@ class Tee(Kept):
 
     def __getattribute__(self, name: str) -> Any:
         of_kept = object.__getattribute__(self, name)
-        if name not in ("step", "cause", "state_change", "buffer", "taken", "open_order"):
+        if name not in ("step", "state_changes", "buffer", "taken", "open_order"):
             return of_kept
 
         def both(*args: Any) -> None:

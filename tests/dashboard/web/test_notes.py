@@ -22,6 +22,7 @@ from replay.debugger.ports import StepRow
 from tests.dashboard.pages.conftest import as_seen_by
 from tests.dashboard.web.server import Person, RealServer
 from tests.dashboard.web.test_sockets import ARRANGE, socket
+from tests.step_rows import step_of
 
 STEPS = 50
 
@@ -29,9 +30,8 @@ STEPS = 50
 def written(folder: Path, *, finish: bool = True) -> ParquetStepSink:
     sink = ParquetStepSink(folder)
     for n in range(STEPS):
-        sink.step(
-            StepRow(n, "map-1.0", "main", "append", "Replaying", 0, n, n, None, None, None, None, None, f"S {n}.")
-        )
+        row = StepRow(n, "map-1.0", "main", "append", "Replaying", 0, n, n, None, None, None, None, None, f"S {n}.")
+        sink.step(step_of(row))
     if finish:
         sink.finish()
     else:

@@ -17,6 +17,7 @@ from dashboard.queries.why_line import _href, why_line
 from dashboard.queries.why_path import TRIVIAL
 from ingest.lake.step_reader import StepReader
 from ingest.lake.steps import ParquetStepSink
+from replay.debugger.ports import Step
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from tests.replay.debugger.recordings import failing
@@ -33,13 +34,9 @@ class Both(Kept):
         super().__init__()
         self.sink = sink
 
-    def step(self, row: Any) -> None:
-        super().step(row)
-        self.sink.step(row)
-
-    def cause(self, step: int, cause: str) -> None:
-        super().cause(step, cause)
-        self.sink.cause(step, cause)
+    def step(self, step: Step) -> None:
+        super().step(step)
+        self.sink.step(step)
 
 
 @dataclass

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.debugger.outcome import Outcome
-from replay.debugger.ports import BufferRow, StepRow
+from replay.debugger.ports import BufferRow, Change, Step, StepRow
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from replay.errors import PoolExhausted, WrongSetting
@@ -66,17 +67,16 @@ class Kept:
         self.open_orders: list[tuple[int, int]] = []
         self.flushes = 0
 
-    def step(self, row: StepRow) -> None:
-        assert row.step == len(self.rows)
-        self.rows.append(row)
+    def step(self, step: Step) -> None:
+        assert step.step == len(self.rows)
+        self.rows.append(step.row())
+        self.causes += [(step.step, cause) for cause in step.causes]
 
-    def cause(self, step: int, cause: str) -> None:
+    def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:
         assert 0 <= step < len(self.rows)
-        self.causes.append((step, cause))
-
-    def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
-        assert before != after
-        self.changes.append((step, task, key, before, after))
+        for key, before, after in changes:
+            assert before != after
+            self.changes.append((step, task, key, before, after))
 
     def buffer(self, row: BufferRow) -> None:
         self.buffers.append(row)
