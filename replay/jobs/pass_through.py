@@ -95,10 +95,12 @@ class PassThrough(Operator):
 
     def changed(self) -> Mapping[str, Any] | None:
         """The counts in all, and those of the keys that came."""
-        touched, self._touched = self._touched, set()
+        touched, by_key = self._touched, self.by_key
+        self._touched = set()
         if touched is None or type(self).snapshot is not PassThrough.snapshot:
             return None
-        counts = {"records": self.records, "by_key": Pairs([(key, self.by_key[key]) for key in sorted(touched)], [])}
+        put = [(key, by_key[key]) for key in (sorted(touched) if len(touched) > 1 else touched)]
+        counts = {"records": self.records, "by_key": Pairs(put, [])}
         return {**counts, "slots": self._slots()} if self.slots else counts
 
     def restore(self, state: Mapping[str, Any]) -> None:

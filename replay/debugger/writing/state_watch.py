@@ -53,7 +53,9 @@ class StateWatch:
 
     def look(self, of_task: Mapping[str, str], *, always: bool = False) -> list[Change]:
         """What changed since; `of_task` is what there is to watch besides, as flat keys."""
-        self._ready_bytes = min(self._most_bytes, self._ready_bytes + _BYTES_A_LOOK)
+        self._ready_bytes += _BYTES_A_LOOK
+        if self._ready_bytes > self._most_bytes:
+            self._ready_bytes = self._most_bytes
         if self._last_bytes > self._ready_bytes and not always:
             self.skipped += 1
             self.behind = True
@@ -126,7 +128,7 @@ class StateWatch:
             if (old := before.get(key, _ABSENT)) is not value and (type(old) is not type(value) or old != value)
         ]
         gone = () if len(before) == len(after) and before.keys() == after.keys() else before.keys() - after.keys()
-        self._of_pairs(name, put, sorted(gone), found)
+        self._of_pairs(self._flat.setdefault(name, {}), name, put, sorted(gone), found)
 
     def _dumped(self, value: Any) -> bytes:
         data = dumps(value, _MARSHAL_VERSION)
@@ -135,17 +137,26 @@ class StateWatch:
 
     def _of_touched(self, name: str, pairs: Pairs, found: list[Change]) -> None:
         """A map without pairs is an empty list, which stands in the state as such."""
-        values = self._flat.setdefault(name, {})
-        if name in values and pairs.put:
+        put, gone = pairs
+        values = self._flat.get(name)
+        if values is None:
+            values = self._flat[name] = {}
+        if name in values and put:
             del values[name]
             found.append((name, "[]", None))
-        self._of_pairs(name, pairs.put, pairs.gone, found)
+        self._of_pairs(values, name, put, gone, found)
         if not values:
             values[name] = "[]"
             found.append((name, None, "[]"))
 
-    def _of_pairs(self, name: str, put: Iterable[tuple[Any, Any]], gone: Iterable[Any], found: list[Change]) -> None:
-        values = self._flat.setdefault(name, {})
+    def _of_pairs(
+        self,
+        values: dict[str, str],
+        name: str,
+        put: Iterable[tuple[Any, Any]],
+        gone: Iterable[Any],
+        found: list[Change],
+    ) -> None:
         for key, value in put:
             at = f"{name}[{key}]" if type(key) is str else flat_key(name, key)
             after = repr(value) if type(value) is int else encoded(value)
