@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.lake.steps import ParquetStepSink
-from replay.debugger.ports import BufferRow, StepRow
-from tests.step_rows import step_of
+from replay.debugger.ports import BufferRow, StepRow, step_of
 
 RECORDS_A_BUFFER = 40
 RECORDS_AN_EPOCH = 50_000

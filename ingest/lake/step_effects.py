@@ -24,6 +24,8 @@ Numbers = npt.NDArray[np.int64]
 NEAR_STEPS = 65_536
 STRETCH_ROWS = 262_144
 _STEP = "step:"
+# As this project writes them: whatever else a file from elsewhere calls so stays as it is.
+_IS_STEP = "^step:(0|[1-9][0-9]{0,17})$"
 
 
 def write_effects(causes: Sequence[Path], folder: Path) -> list[list[Path]]:
@@ -36,7 +38,7 @@ def write_effects(causes: Sequence[Path], folder: Path) -> list[list[Path]]:
     late: list[tuple[Numbers, Numbers]] = []
     try:
         for steps, named in _stretches(causes):
-            is_step = pc.starts_with(named, _STEP).to_numpy(zero_copy_only=False)
+            is_step = pc.match_substring_regex(named, _IS_STEP).to_numpy(zero_copy_only=False)
             if not is_step.all():
                 _add(other, steps[~is_step], named.filter(pa.array(~is_step)))
                 steps, named = steps[is_step], named.filter(pa.array(is_step))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from replay.bundle.reader import Members
@@ -109,6 +110,16 @@ class Step(NamedTuple):
 
 Change = tuple[str, str | None, str | None]
 """A flat key of the state, and its value before and after as JSON, None where the key is not there."""
+
+
+_form = lru_cache(maxsize=1_024)(StepForm)
+
+
+def step_of(row: StepRow, causes: Iterable[str] = ()) -> Step:
+    """A step that was written elsewhere, to be handed over."""
+    form = _form(row.task, row.actor, row.kind, row.log, row.channel)
+    stands = row.state, row.epoch, row.record_count, row.t_us
+    return Step(row.step, form, *stands, row.log_offset, row.buffer, row.bytes, (row.text,), (), tuple(causes))
 
 
 class BufferRow(NamedTuple):

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from ingest.lake.step_reader import StepReader
 from ingest.lake.steps import ParquetStepSink
-from replay.debugger.ports import BufferRow, StepRow
-from tests.step_rows import step_of
+from replay.debugger.ports import BufferRow, StepRow, step_of
 
 TASKS = ("join.0", "join.1")
 KINDS = ("take-buffer", "send-buffer", "hold-back", "diverge", "transition")

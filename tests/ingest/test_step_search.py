@@ -16,10 +16,10 @@ from ingest.lake.errors import NotWritten, QueryTooLong
 from ingest.lake.step_reader import StepReader
 from ingest.lake.step_search import StepSearch, windows
 from ingest.lake.steps import ParquetStepSink
+from replay.debugger.ports import step_of
 from replay.debugger.searching.language import parsed
 from tests.ingest.searches import Steps, searches, written
 from tests.ingest.test_steps import Written, a_step
-from tests.step_rows import step_of
 
 WORLDS = 12
 

@@ -13,9 +13,8 @@ from ingest.lake.step_reader import StepReader
 from ingest.lake.step_schema import STRETCH_STEPS
 from ingest.lake.steps import ParquetStepSink
 from ingest.lake.writers import ROWS_AT_ONCE, TableWriter
-from replay.debugger.ports import BufferRow, StepRow
+from replay.debugger.ports import BufferRow, StepRow, step_of
 from tests.ingest.processes import wait_until
-from tests.step_rows import step_of
 
 
 def a_step(n: int) -> StepRow:

@@ -14,7 +14,7 @@ from replay.debugger.elsewhere import reading, tables
 from replay.debugger.elsewhere.reading import StepsRefused, limits, read_steps
 from replay.debugger.elsewhere.writing import StepFile
 from replay.debugger.outcome import Outcome
-from replay.debugger.ports import BufferRow, StepRow
+from replay.debugger.ports import BufferRow, StepRow, step_of
 from replay.errors import BundleError, ReplayError
 from tests.replay.debugger.worlds import Kept
 
@@ -32,11 +32,14 @@ def outcome(steps: int, **detail: Any) -> Outcome:
 
 def _fill(sink: Any, chance: random.Random, steps: int) -> None:
     for number in range(steps):
-        sink.step(step(number, text=f"Step {number} — é", log=chance.choice([None, "main"]), log_offset=number))
-        for cause in range(chance.randint(0, 2) if number else 0):
-            sink.cause(number, chance.choice([f"step:{number - 1}", "event:4", f"det:{TASK}/1/main/0#{cause}"]))
+        row = step(number, text=f"Step {number} — é", log=chance.choice([None, "main"]), log_offset=number)
+        causes = [
+            chance.choice([f"step:{number - 1}", "event:4", f"det:{TASK}/1/main/0#{cause}"])
+            for cause in range(chance.randint(0, 2) if number else 0)
+        ]
+        sink.step(step_of(row, causes))
         if chance.random() < 0.5:
-            sink.state_change(number, TASK, f"k[{number}]", None, json.dumps({"n": number}))
+            sink.state_changes(number, TASK, [(f"k[{number}]", None, json.dumps({"n": number}))])
             sink.taken(number, TASK, "serializable", chance.choice([None, -3, 1 << 40]), "time_ns")
         if chance.random() < 0.3:
             sink.buffer(BufferRow(number, TASK, "a>b", number, 10, None, chance.choice([True, False, None])))

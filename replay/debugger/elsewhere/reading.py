@@ -30,7 +30,7 @@ from replay.debugger.elsewhere.tables import (
     StepTable,
     step_of_cause,
 )
-from replay.debugger.ports import BufferRow, StepRow, StepSink
+from replay.debugger.ports import BufferRow, StepRow, StepSink, step_of
 from replay.errors import ReplayError, printable
 from replay.model import read_json
 
@@ -183,8 +183,11 @@ class _Reading:
         count = 0
         for line, row in self._rows[STEPS.name]:
             self._check_step(StepRow(*row), count, line)
-            sink.step(StepRow(*row))
-            self._followers(count, sink)
+            sink.step(step_of(StepRow(*row), self._causes(count)))
+            for table in OTHERS:
+                if table is not CAUSES:
+                    for at, other in self._followers(table, count):
+                        self._give(table, at, other, sink)
             count += 1
         if count != self._told.steps:
             raise StepsRefused(f"it tells of {self._told.steps:,} steps, and {count:,} are there", REPLAY)
@@ -200,26 +203,30 @@ class _Reading:
         if row.task != self._told.task:
             raise StepsRefused("task is another than that of the replay", STEPS.member, line)
 
-    def _followers(self, step: int, sink: StepSink) -> None:
-        for table in OTHERS:
-            given = 0
-            while (ahead := self._ahead[table.name]) is not None and ahead[1][0] <= step:
-                line, row = ahead
-                if row[0] < step:
-                    raise StepsRefused("step is lower than in the line before", table.member, line)
-                given += 1
-                if given > MOST_ROWS_A_STEP:
-                    raise StepsRefused(f"step {step} has more than {MOST_ROWS_A_STEP:,} rows", table.member, line)
-                self._give(table, line, row, sink)
-                self._ahead[table.name] = next(self._rows[table.name], None)
+    def _followers(self, table: StepTable, step: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """(line, row) of what stands beside a step in one of the other tables."""
+        given = 0
+        while (ahead := self._ahead[table.name]) is not None and ahead[1][0] <= step:
+            line, row = ahead
+            if row[0] < step:
+                raise StepsRefused("step is lower than in the line before", table.member, line)
+            given += 1
+            if given > MOST_ROWS_A_STEP:
+                raise StepsRefused(f"step {step} has more than {MOST_ROWS_A_STEP:,} rows", table.member, line)
+            yield line, row
+            self._ahead[table.name] = next(self._rows[table.name], None)
 
-    def _give(self, table: StepTable, line: int, row: tuple[Any, ...], sink: StepSink) -> None:
-        if table is CAUSES:
+    def _causes(self, step: int) -> list[str]:
+        causes = []
+        for line, row in self._followers(CAUSES, step):
             cause = step_of_cause(row[1])
             if cause is not None and cause >= row[0]:
-                raise StepsRefused("a cause must be an earlier step", table.member, line)
-            sink.cause(*row)
-        elif table is OPEN_ORDERS:
+                raise StepsRefused("a cause must be an earlier step", CAUSES.member, line)
+            causes.append(row[1])
+        return causes
+
+    def _give(self, table: StepTable, line: int, row: tuple[Any, ...], sink: StepSink) -> None:
+        if table is OPEN_ORDERS:
             if row[1] >= row[0]:
                 raise StepsRefused("before must be an earlier step", table.member, line)
             sink.open_order(*row)
@@ -227,7 +234,7 @@ class _Reading:
             if row[1] != self._told.task:
                 raise StepsRefused("task is another than that of the replay", table.member, line)
             if table is STATE_CHANGES:
-                sink.state_change(*row)
+                sink.state_changes(row[0], row[1], [row[2:]])
             elif table is TAKEN:
                 sink.taken(*row)
             elif table is BUFFERS:

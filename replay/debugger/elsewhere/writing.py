@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -13,7 +13,7 @@ from replay.bundle.archive_writers import write_archive
 from replay.bundle.pack import storing
 from replay.debugger.elsewhere.tables import DETAIL, FORMAT, LINE, LISTS, REPLAY, TABLES, VERSION
 from replay.debugger.outcome import Outcome
-from replay.debugger.ports import BufferRow, StepRow
+from replay.debugger.ports import BufferRow, Change, Step
 from replay.errors import ReplayError
 from replay.model import json_bytes
 
@@ -35,17 +35,16 @@ class StepFile:
             self._tree.mkdir()
             self._files = {table.name: _opened(self._tree / table.member) for table in TABLES}
 
-    def step(self, row: StepRow) -> None:
-        """A row of `steps`."""
-        self._write("steps", row)
+    def step(self, step: Step) -> None:
+        """A row of `steps`, and its rows of `causes`."""
+        self._write("steps", step.row())
+        for cause in step.causes:
+            self._write("causes", (step.step, cause))
 
-    def cause(self, step: int, cause: str) -> None:
-        """A row of `causes`."""
-        self._write("causes", (step, cause))
-
-    def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
-        """A row of `state_changes`."""
-        self._write("state_changes", (step, task, key, before, after))
+    def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:
+        """Rows of `state_changes`."""
+        for change in changes:
+            self._write("state_changes", (step, task, *change))
 
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
         """A row of `taken`."""

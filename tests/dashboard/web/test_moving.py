@@ -17,11 +17,10 @@ from dashboard.queries.moving import moved
 from dashboard.queries.units import UNITS
 from ingest.lake.step_reader import StepReader
 from ingest.lake.steps import ParquetStepSink
-from replay.debugger.ports import StepRow
+from replay.debugger.ports import StepRow, step_of
 from replay.debugger.searching.conditions import WrongSearch
 from replay.debugger.searching.language import parsed
 from tests.docs.pages import code_words, table
-from tests.step_rows import step_of
 
 TASKS = ("join.0", "join.1")
 KINDS = ("take-buffer", "deliver-record", "deliver-record", "append", "write-record")

@@ -18,11 +18,10 @@ from dashboard.models import Job, JobShare, Note, Replay
 from dashboard.models.notes import MOST_NOTES, MOST_TEXT
 from dashboard.problems import Problem
 from ingest.lake.steps import ParquetStepSink
-from replay.debugger.ports import StepRow
+from replay.debugger.ports import StepRow, step_of
 from tests.dashboard.pages.conftest import as_seen_by
 from tests.dashboard.web.server import Person, RealServer
 from tests.dashboard.web.test_sockets import ARRANGE, socket
-from tests.step_rows import step_of
 
 STEPS = 50
 
