@@ -65,21 +65,23 @@ def spark_job(folder: Path, rows: int, batches: int, rounds: int) -> dict[str, A
     for number in range(batches):
         (folder / "in" / f"{number}.txt").write_bytes(text)
     # The bound is out of reach: what lies there is counted.
-    recorded = recorder("spark", dir=folder, max_mb=4096)(asking)
+    functions = {"plain": plain} | {
+        name: recorder("spark", dir=folder, max_mb=4096, hashes=name == "hashed")(asking, vertex=name)
+        for name in ("recorded", "hashed")
+    }
     spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    sides: dict[str, list[float]] = {"plain": [], "recorded": []}
+    sides: dict[str, list[float]] = {side: [] for side in functions}
     for number in range(rounds + 1):
-        for side, function in (("plain", plain), ("recorded", recorded)):
+        for side, function in functions.items():
             took = batch_ms(spark, folder, f"{side}_{number}", function)
             sides[side] += took if number else []
     spark.stop()
-    plain_ms, recorded_ms = (statistics.median(sides[side]) for side in ("plain", "recorded"))
+    took_ms = {side: statistics.median(found) for side, found in sides.items()}
     return {
-        "throughput_left": round(plain_ms / recorded_ms, 4),
-        "plain_us_a_row": round(plain_ms / rows * 1000, 2),
-        "recorded_us_a_row": round(recorded_ms / rows * 1000, 2),
-        "bytes_a_row": round(size_of(folder / "spark") / (rows * batches * (rounds + 1)), 2),
+        "throughput_left": {side: round(took_ms["plain"] / of, 4) for side, of in took_ms.items() if side != "plain"},
+        "us_a_row": {side: round(of / rows * 1000, 2) for side, of in took_ms.items()},
+        "bytes_a_row": round(size_of(folder / "spark") / (rows * batches * (rounds + 1) * 2), 2),
         "batches_measured": len(sides["plain"]),
     }
 

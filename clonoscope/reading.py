@@ -50,6 +50,18 @@ def processes_of(folder: Path) -> list[Process]:
     return found
 
 
+def forget_processes(folder: Path, before_ns: int) -> None:
+    """Of those that closed before that time, as nothing is left of what they recorded: engines start many."""
+    for path in (folder / "processes").glob("*.json"):
+        try:
+            with open(path, "rb") as file:
+                over = path.stat().st_mtime_ns < before_ns and file.read().endswith(CLOSED)
+                if over and not _is_held(file.fileno()):
+                    path.unlink(missing_ok=True)
+        except FileNotFoundError:
+            continue  # another process forgot it
+
+
 def _is_held(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

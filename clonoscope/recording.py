@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from clonoscope import identity
 from clonoscope.errors import WrongUse
-from clonoscope.reading import CLOSED, processes_of
+from clonoscope.reading import CLOSED, forget_processes, processes_of
 from clonoscope.redaction import Redaction
 from clonoscope.retention import Retention
 from clonoscope.retries import Others, RetriedLog
@@ -153,6 +153,8 @@ class Recording:
             left = "recovery" in self.dump_on and self._left_behind()
             self._announce()
             self.retention.look()
+            if self.retention.oldest_ns is not None:
+                forget_processes(self.folder, self.retention.oldest_ns)
             if left:
                 self.dump()
         except OSError as fault:

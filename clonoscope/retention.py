@@ -44,6 +44,8 @@ class Retention:
         self.bytes = 0
         # Folders of attempts that somebody reads.
         self.pinned: set[Path] = set()
+        # When the oldest of what lies here was written; None where nothing does.
+        self.oldest_ns: int | None = None
 
     def look(self) -> None:
         """At what lies here, whoever wrote it. What may still be written to by others is the last to go."""
@@ -66,6 +68,7 @@ class Retention:
             self.bytes = sum(one.size_bytes for one in self._full.values()) + sum(self._open.values())
             self._added_bytes = 0
             self._looking = False
+            self.oldest_ns = min((written_ns for _, written_ns, _ in found), default=None)
 
     def _look_again(self) -> None:
         """Beside the job, which waits for nothing here."""

@@ -39,10 +39,12 @@ def recorder(
     retry: Retry | None = None,
     sync: bool = False,
     intercept: bool | Sequence[str] = False,
+    hashes: bool = True,
 ) -> Recorder:
     """What functions are recorded with; arguments as of `clonoscope.start`. Nothing is written before one is called.
 
     `intercept`: whether what code asks that doesn't know of Clonoscope is recorded too, or of which packages.
+    `hashes`: whether the records of a batch are hashed, so that it can be told whether they were the same.
     """
     only = (
         (intercept,) if isinstance(intercept, str) else intercept if isinstance(intercept, bool) else tuple(intercept)
@@ -50,7 +52,7 @@ def recorder(
     folder = os.path.abspath(dir)
     check_arguments(name, keep, max_mb, payload, (), retry)
     Redaction(redact)
-    return Recorder(Settings(name, folder, keep, max_mb, payload, tuple(redact), retry, sync, only, _code()))
+    return Recorder(Settings(name, folder, keep, max_mb, payload, tuple(redact), retry, sync, only, hashes, _code()))
 
 
 @functools.cache
@@ -71,6 +73,7 @@ class Settings:
     retry: Retry | None = None
     sync: bool = False
     intercept: bool | tuple[str, ...] = False
+    hashes: bool = True
     code: Mapping[str, Any] | None = field(default=None, compare=False)
 
     def recording(self) -> Recording:
@@ -116,7 +119,7 @@ class Recorder:
 
         `key` and `id` name columns: what the record is about, and what its sink knows it by, where it is idempotent.
         """
-        taking = work.executing.get()
+        taking = work.taking_here()
         for row in rows:
             yield row
             if taking is not None:
@@ -146,13 +149,16 @@ class _Recorded:
         self._settings, self._what, self._vertex = settings, what, vertex
         self._context: Any = _NOT_ASKED
         self._work: work.Work | None = None
+        self._contexts: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._settings, self._what, self._vertex)
 
     def _at_work(self) -> work.Work | None:
         """On this Spark task; None where there is no batch of a stream."""
-        context = work.context_class()._taskContext
+        if self._contexts is None:
+            self._contexts = work.context_class()
+        context = self._contexts._taskContext
         if context is not self._context:
             self._context = context
             place = work.place_of_task(context)
@@ -161,7 +167,8 @@ class _Recorded:
 
     def _begun(self, place: work.Place) -> work.Work | None:
         try:
-            return work.begin(self._settings.recording(), place, self._what, self._vertex)
+            recording = self._settings.recording()
+            return work.begin(recording, place, self._what, self._vertex, hashes=self._settings.hashes)
         except Exception as fault:  # the job goes on without being recorded
             _log.warning("%s is not recorded: %s: %s", self._what, type(fault).__qualname__, fault)
             return None
@@ -180,8 +187,12 @@ class RecordedFunction(_Recorded):
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """In a worker for a row, a batch or a group of rows; in the driver for a batch of the stream."""
-        at_work = self._at_work()
+        at_work = self._work
+        if at_work is None or self._contexts._taskContext is not self._context:
+            at_work = self._at_work()
         if at_work is not None:
+            if at_work.row_by_row and not keywords:
+                return at_work.row(self._what, arguments)
             return at_work.call(self._what, arguments, keywords)
         if self._context is None and len(arguments) == 2 and hasattr(arguments[0], "sparkSession"):
             return self._batch(*arguments)
@@ -201,7 +212,7 @@ class RecordedFunction(_Recorded):
         if place is None:
             return self._what(frame, batch)
         task = work.task_of(self._settings.recording(), place, self._what, self._vertex)
-        taking = work.Taking(task, place)
+        taking = work.Taking(task, place, hashes=self._settings.hashes)
         with task.epoch(place.batch, because=place.because), work.executes(taking):
             observe_actions(frame, taking)
             return self._what(frame, batch)

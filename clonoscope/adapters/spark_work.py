@@ -22,8 +22,7 @@ BATCH, QUERY, DESCRIPTION = "streaming.sql.batchId", "sql.streaming.queryId", "s
 _NAMED = re.compile(r"\A(?:(?P<name>.+?)\s)?id = \S+\s+runId = (?P<run>\S+)", re.DOTALL)
 _ODD = re.compile(r"[^A-Za-z0-9_.]+")
 
-executing: ContextVar[Taking | None] = ContextVar("clonoscope.spark.executing", default=None)
-"""The task that is at work here, and what it takes."""
+_executing: ContextVar[Taking | None] = ContextVar("clonoscope.spark.executing", default=None)
 
 
 def context_class() -> Any:
@@ -134,20 +133,26 @@ def _is_ours(path: Path, query: str) -> bool:
 
 @contextmanager
 def executes(taking: Taking) -> Iterator[None]:
-    """Within, this is at work here."""
-    token = executing.set(taking)
+    """Within, this is at work in the driver."""
+    token = _executing.set(taking)
     try:
         yield
     finally:
-        executing.reset(token)
+        _executing.reset(token)
+
+
+def taking_here() -> Taking | None:
+    """The task that is at work here, and what it takes."""
+    log = current.get()
+    return next((one.taking for one in _at_work if one.task.log is log), _executing.get())
 
 
 class Taking:
     """Counts what a task takes, from 0 in each batch: Spark does not tell where a row comes from."""
 
-    def __init__(self, task: Task, place: Place):
+    def __init__(self, task: Task, place: Place, *, hashes: bool):
         self.task, self._topic, self._partition = task, task.vertex.rpartition("-")[0], place.partition
-        self._hashes = task.recording.payload != "none"
+        self._hashes = hashes and task.recording.payload != "none"
         self._whole = task.recording.payload == "full"
         self._next = 0
         # Rows that the driver's function holds, to the record that each is. They are kept, so that ids stay theirs.
@@ -193,11 +198,12 @@ class Taking:
 class Work:
     """A function at work on a Spark task."""
 
-    def __init__(self, task: Task, place: Place):
+    def __init__(self, task: Task, place: Place, *, hashes: bool):
         self.task = task
         self.over = False
-        self._row_by_row = False
-        self._taking = Taking(task, place)
+        # From the first call on, where that was for a row.
+        self.row_by_row = False
+        self.taking = Taking(task, place, hashes=hashes)
         self._thread = threading.get_ident()
         task.begin_epoch(place.batch, because=place.because)
 
@@ -206,24 +212,38 @@ class Work:
     ) -> Any:
         """Calls it, as this task's; `takes`: what it is given are records."""
         if threading.get_ident() != self._thread:
-            self._thread = threading.get_ident()
-            self.task.log.gap("rows of this partition are processed by several threads, in an order nobody records")
-        if self._row_by_row:
-            self._take(self._taking.row, arguments[0] if len(arguments) == 1 else arguments)
-            return self._step(function, *arguments, **keywords)
+            self._tell_of_threads()
         if takes:
             arguments, keywords = self._taken(arguments, keywords)
         found = self._step(function, *arguments, **keywords)
         return self._driven(found) if values.is_iterator(found) else found
 
+    def row(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """As `call`, of a function that is called for each row."""
+        if threading.get_ident() != self._thread:
+            self._tell_of_threads()
+        self._take(self.taking.row, arguments[0] if len(arguments) == 1 else arguments)
+        token = current.set(self.task.log)
+        try:
+            return function(*arguments)
+        except BaseException as fault:
+            self.fail(fault)
+            raise
+        finally:
+            current.reset(token)
+
+    def _tell_of_threads(self) -> None:
+        self._thread = threading.get_ident()
+        self.task.log.gap("rows of this partition are processed by several threads, in an order nobody records")
+
     def _taken(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         given = [*arguments, *keywords.values()]
         columns = [one for one in given if values.is_columnar(one)]
         if columns:
-            self._take(self._taking.columns, columns)
+            self._take(self.taking.columns, columns)
         elif not any(values.is_iterator(one) for one in given):
-            self._row_by_row = not keywords  # and so are all that follow
-            self._take(self._taking.row, given[0] if len(given) == 1 else tuple(given))
+            self.row_by_row = True
+            self._take(self.taking.row, given[0] if len(given) == 1 else tuple(given))
         return tuple(map(self._argument, arguments)), {name: self._argument(one) for name, one in keywords.items()}
 
     def _argument(self, one: Any) -> Any:
@@ -233,7 +253,7 @@ class Work:
         for one in found:
             parts = one if type(one) is tuple else (one,)
             columns = [part for part in parts if values.is_columnar(part)]
-            self._take(self._taking.columns, columns) if columns else self._take(self._taking.row, one)
+            self._take(self.taking.columns, columns) if columns else self._take(self.taking.row, one)
             yield one
 
     def _take(self, take: Callable[[Any], None], found: Any) -> None:
@@ -243,7 +263,7 @@ class Work:
             self.task.log.gap(f"what was taken here can't be recorded: {type(fault).__qualname__}: {fault}"[:200])
 
     def _step(self, step: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-        token, at_work = current.set(self.task.log), executing.set(self._taking)
+        token = current.set(self.task.log)
         try:
             return step(*arguments, **keywords)
         except StopIteration:
@@ -252,7 +272,6 @@ class Work:
             self.fail(fault)
             raise
         finally:
-            executing.reset(at_work)
             current.reset(token)
 
     def _driven(self, found: Iterator[Any]) -> Iterator[Any]:
@@ -281,14 +300,14 @@ _at_work: list[Work] = []
 _watched: set[Any] = set()
 
 
-def begin(recording: Recording, place: Place, function: Any, vertex: str) -> Work:
+def begin(recording: Recording, place: Place, function: Any, vertex: str, *, hashes: bool = True) -> Work:
     """A function comes to a Spark task; it is over when Spark's worker says so."""
     _watch_ends()
     task = task_of(recording, place, function, vertex)
     for one in _at_work:
         if one.task is task and not one.over:
             return one  # a function that stands in several columns
-    made = Work(task, place)
+    made = Work(task, place, hashes=hashes)
     _at_work.append(made)
     return made
 

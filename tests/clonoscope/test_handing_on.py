@@ -204,3 +204,18 @@ def test_the_bound_holds_over_all_who_write(tmp_path: Path, monkeypatch: pytest.
     with dumped(tmp_path) as bundle:
         (attempt,) = bundle.attempts("p.0")
         assert bundle.epochs("p.0", attempt, "main")[-1] == 199
+
+
+def test_processes_are_forgotten_of_which_nothing_is_left(tmp_path: Path) -> None:
+    run(tmp_path, 0)
+    run(tmp_path, 1, how="killed in an epoch")
+    with begin(tmp_path, 2) as at_work, recording(tmp_path, "job") as resting:
+        assert at_work.stdout is not None and at_work.stdout.readline() == "2\n"
+        resting.rest_until_used()
+        for path in (tmp_path / "job" / "processes").iterdir():
+            os.utime(path, (1, 1))
+        with recording(tmp_path, "job") as made:
+            kept = {one.token: one.closed for one in processes_of(made.folder)}
+        # The first ended between epochs. The second was killed, the third is at work, the others may go on.
+        assert len(kept) == 4 and sorted(kept.values()) == [False, False, False, True], kept
+        at_work.communicate("\n")
