@@ -1,6 +1,7 @@
 """What recording costs a job of Spark: the same function over the same batches, recorded and not, in one session.
 
-`python -m bench.recorder_spark`. Both sides in turn, in the same workers; the time of a batch is Spark's own.
+`python -m bench.recorder_spark`. All sides in turn, in the same workers; the time of a batch is Spark's own. What a
+function alone takes is told beside it, in CPU time, as others may use the machine.
 """
 
 from __future__ import annotations
@@ -42,6 +43,33 @@ def asking(text: str) -> str:
     return json.dumps({"order": found["order"], "total": total(found), "at": clonoscope.time()})
 
 
+def function_us(folder: Path, rows: int, rounds: int) -> dict[str, float]:
+    """The least CPU time that a row takes in a worker, without what Spark does with it."""
+    from pyspark.taskcontext import TaskContext
+
+    text, found = order(7, _LINES).decode(), {}
+    for side, function in sides(folder).items():
+        times = []
+        for batch in range(rounds):
+            named = {"streaming.sql.batchId": str(batch), "sql.streaming.queryId": side}
+            TaskContext(stageId=0, partitionId=0, attemptNumber=0, taskAttemptId=batch, localProperties=named)
+            began = time.process_time()
+            for _ in range(rows):
+                function(text)
+            TaskContext._setTaskContext(None)
+            times.append((time.process_time() - began) / rows * 1e6)
+        found[side] = round(min(times), 2)
+    return found
+
+
+def sides(folder: Path) -> dict[str, Callable[..., Any]]:
+    """The function, by how it is recorded. The bound is out of reach: what lies there is counted."""
+    return {"plain": plain} | {
+        name: recorder("spark", dir=folder, max_mb=4096, hashes=name == "hashed")(asking, vertex=name)
+        for name in ("recorded", "hashed")
+    }
+
+
 def batch_ms(spark: Any, folder: Path, name: str, function: Callable[..., Any]) -> list[float]:
     """Of each batch, what Spark says that it took; the first of a query warms up."""
     from pyspark.sql.functions import udf
@@ -64,25 +92,21 @@ def spark_job(folder: Path, rows: int, batches: int, rounds: int) -> dict[str, A
     text = b"\n".join(order(number, _LINES) for number in range(rows)) + b"\n"
     for number in range(batches):
         (folder / "in" / f"{number}.txt").write_bytes(text)
-    # The bound is out of reach: what lies there is counted.
-    functions = {"plain": plain} | {
-        name: recorder("spark", dir=folder, max_mb=4096, hashes=name == "hashed")(asking, vertex=name)
-        for name in ("recorded", "hashed")
-    }
+    functions = sides(folder)
     spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    sides: dict[str, list[float]] = {side: [] for side in functions}
+    times: dict[str, list[float]] = {side: [] for side in functions}
     for number in range(rounds + 1):
         for side, function in functions.items():
             took = batch_ms(spark, folder, f"{side}_{number}", function)
-            sides[side] += took if number else []
+            times[side] += took if number else []
     spark.stop()
-    took_ms = {side: statistics.median(found) for side, found in sides.items()}
+    took_ms = {side: statistics.median(found) for side, found in times.items()}
     return {
         "throughput_left": {side: round(took_ms["plain"] / of, 4) for side, of in took_ms.items() if side != "plain"},
         "us_a_row": {side: round(of / rows * 1000, 2) for side, of in took_ms.items()},
         "bytes_a_row": round(size_of(folder / "spark") / (rows * batches * (rounds + 1) * 2), 2),
-        "batches_measured": len(sides["plain"]),
+        "batches_measured": len(times["plain"]),
     }
 
 
@@ -97,7 +121,9 @@ def main() -> int:
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH", "")]))
     folder = Path(tempfile.mkdtemp(prefix="clonoscope-bench-"))
     try:
-        print(json.dumps(spark_job(folder, chosen.rows, chosen.batches, chosen.rounds)))
+        alone = function_us(folder / "alone", chosen.rows, 2 * chosen.rounds + 1)
+        numbers = spark_job(folder / "job", chosen.rows, chosen.batches, chosen.rounds)
+        print(json.dumps(numbers | {"function_us_a_row": alone}))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return 0
