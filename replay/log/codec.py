@@ -85,7 +85,7 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
 }
 
 
-_SIZES: dict[type, int] = {Order: 2, Timestamp: 9, Rng: 5, IgnoreCheckpoint: 13, BufferBuilt: 5, Take: 17}
+_SIZES: dict[type[Determinant], int] = {Order: 2, Timestamp: 9, Rng: 5, IgnoreCheckpoint: 13, BufferBuilt: 5, Take: 17}
 """Of those that always have as many bytes."""
 
 
@@ -117,6 +117,21 @@ def decode_all(data: bytes, path: str | None = None) -> Iterator[tuple[int, int,
     except CorruptDeterminant as fault:
         fault.path = path
         raise
+
+
+def ends_of(data: bytes, path: str | None = None) -> Iterator[int]:
+    """Where each determinant ends, as `decode_all` tells it, without making those that always have as many bytes."""
+    sizes, offset, end = _SIZE_OF_TAG, 0, len(data)
+    while offset < end:
+        after = offset + sizes[data[offset]]
+        if after == offset or after > end:
+            try:
+                _, after = decode_at(data, offset)
+            except CorruptDeterminant as fault:
+                fault.path = path
+                raise
+        yield after
+        offset = after
 
 
 def _fault(data: bytes, offset: int, why: str, path: str | None = None) -> CorruptDeterminant:
@@ -214,4 +229,5 @@ _BY_TAG: dict[int, Decoder] = {
     BufferBuilt.TAG: _buffer_built,
     Take.TAG: _take,
 }
+_SIZE_OF_TAG = tuple(next((size for one, size in _SIZES.items() if tag == one.TAG), 0) for tag in range(256))
 _DECODERS: tuple[Decoder | None, ...] = tuple(_BY_TAG.get(tag) for tag in range(256))

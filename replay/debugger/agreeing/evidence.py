@@ -18,7 +18,7 @@ from replay.debugger.recorded.members import Placed, barrier_of, placed_buffers
 from replay.debugger.recorded.scene import own_logs, snapshot_of
 from replay.debugger.recorded.story import Story
 from replay.debugger.recorded.track import Track
-from replay.log.codec import decode_all
+from replay.log.codec import ends_of
 from replay.model import MAIN, Channel, TaskId, read_json, thread_of_output
 
 _LOG_OF_BUFFER_BUILT_BYTES = 5
@@ -280,7 +280,7 @@ class _OutputCheck:
 
 
 def _boundaries(data: bytes, path: str) -> array[int]:
-    return array("q", (offset + length for offset, length, _ in decode_all(data, path)))
+    return array("q", ends_of(data, path))
 
 
 def _at(sent: Sent) -> str:

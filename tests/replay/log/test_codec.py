@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from replay.errors import CorruptDeterminant, InvariantError
-from replay.log.codec import decode_all, decode_at, encode
+from replay.log.codec import decode_all, decode_at, encode, ends_of, size_of
 from replay.log.determinants import (
     KINDS,
     BufferBuilt,
@@ -214,6 +214,32 @@ def test_a_damaged_stream_is_read_or_refused(stream, data):
         list(decode_all(bytes(whole)))
     except CorruptDeterminant as fault:
         assert 0 <= fault.offset < len(whole)
+
+
+def ends_or_fault(ends):
+    found = []
+    try:
+        found.extend(ends)
+    except CorruptDeterminant as fault:
+        return found, str(fault), fault.offset, fault.tag, fault.path
+    return found, None
+
+
+@given(
+    st.one_of(st.binary(max_size=200), st.lists(determinants, max_size=9).map(lambda all_: b"".join(map(encode, all_))))
+)
+@example(b"\x01\x00\x00")
+@example(b"\x00")
+@example(b"\x00\x05\xff")
+@example(encode(Timestamp(5)) + b"\x10\x00")
+def test_ends_are_those_of_what_is_read(data):
+    read = (offset + length for offset, length, _ in decode_all(data, "a.det"))
+    assert ends_or_fault(ends_of(data, "a.det")) == ends_or_fault(read)
+
+
+@given(determinants)
+def test_a_determinant_is_as_large_as_it_is_written(determinant):
+    assert size_of(determinant) == len(encode(determinant))
 
 
 def test_a_fault_survives_the_way_between_processes():
