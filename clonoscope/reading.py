@@ -323,6 +323,9 @@ class _Walk:
                 self.lost_beginning = self.taking = False
                 self.epoch, self.at_us = fields["epoch"], fields["at_us"]
                 yield self._entry("epoch", fields)
+            case w.OUTPUT if "records" in fields and not self.lost_beginning:
+                for record in fields.pop("records"):
+                    yield self._entry("output", {"record": record, **fields})
             case w.EPOCH_END | w.END | w.EVENT:
                 yield from self._end_run()
                 self.at_us = max(self.at_us, fields["at_us"])

@@ -174,15 +174,20 @@ class Worker:
 
     def wrote(self, step: str, items: Any) -> None:
         """Which records an item is of, the engine does not tell."""
-        if self.workers.outputs:
-            identify, output = self.workers.identify, self.task.output
-            redacts = self.workers.recording.redaction.active
+        if not self.workers.outputs:
+            return
+        identify = self.workers.identify
+        if identify is None:
+            self.task.outputs([self._record(item) for item in items])
+        else:
             for item in items:
-                keyed = isinstance(item, tuple) and len(item) == 2
-                key, value = item if keyed else (None, item)
-                named = None if identify is None else identify(step, key, value)
-                # What is to be redacted may stand in a text.
-                output([key, 0, json_in(value) if redacts else value], id=named, source=())
+                key, _, value = record = self._record(item)
+                self.task.output(record, id=identify(step, key, value), source=())
+
+    def _record(self, item: Any) -> list[Any]:
+        key, value = item if isinstance(item, tuple) and len(item) == 2 else (None, item)
+        # What is to be redacted may stand in a text.
+        return [key, 0, json_in(value) if self.workers.recording.redaction.active else value]
 
 
 class Numbering:

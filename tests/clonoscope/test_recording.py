@@ -364,3 +364,22 @@ def test_what_was_dropped_before_an_attempt_ended_is_a_gap_too(small: int, tmp_p
                 clonoscope.time_ns()
     ((epoch, why),) = gaps_of(made.folder)
     assert epoch == 0 and "entries were dropped at the end" in why
+
+
+def test_outputs_that_left_together_are_read_one_by_one_however_long_they_are(tmp_path: Path) -> None:
+    """One that is no JSON, and one that no entry could hold, take none of the others with them."""
+    many = [[None, 0, {"n": n, "text": "x" * 1000}] for n in range(1000)]
+    with recording(tmp_path) as made, made.task("orders").epoch(0) as task:
+        task.outputs([])
+        task.outputs(many[:3])
+        task.outputs([*many, [None, 0, {1, 2}], [None, 0, "y" * 300_000], *many[:2]])
+    (log,) = [one for one in attempts_of(made.folder) if one.task == "orders.0"]
+    found = list(log.entries())
+    outputs = [one.fields for one in found if one.kind == "output"]
+    assert all(one["source"] == [] for one in outputs)
+    records = [one["record"] for one in outputs]
+    assert [one for one in records if isinstance(one, list)] == [*many[:3], *many, *many[:2]]
+    (odd,) = [one for one in records if not isinstance(one, list)]
+    assert odd["redacted"].startswith("not JSON")
+    (gap,) = [one.fields["why"] for one in found if one.kind == "gap"]
+    assert "is longer than" in gap
