@@ -83,6 +83,8 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "api/v1/jobs/<job_id>/paths/<task>"): Row(api(409)),
     ("GET", "api/v1/jobs/<job_id>/replays"): Row(api(200)),
     ("POST", "api/v1/jobs/<job_id>/replays"): Row(api(409), {"json": {"failure": 0}}),
+    # Where forms with a file of steps end up: sent there by itself nothing of a job is looked at.
+    ("POST", "api/v1/jobs/<job_id>/replays/steps"): Row(own(415)),
     ("GET", "api/v1/replays/<replay_id>"): Row(api(200)),
     ("DELETE", "api/v1/replays/<replay_id>"): Row(api(204, 403)),
     ("POST", "api/v1/replays/<replay_id>/cancel"): Row(api(200, 403)),
@@ -169,6 +171,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "replays/<str:replay_id>/"): Row(page(200)),
     ("GET", "replays/<str:replay_id>/strip/"): Row(page(409)),
     ("GET", "replays/<str:replay_id>/rows/<str:name>/"): Row(page(409)),
+    ("GET", "replays/<str:replay_id>/hits/"): Row(page(409)),
     ("GET", "replays/<str:replay_id>/breakpoints/"): Row(page(200)),
     ("POST", "replays/<str:replay_id>/breakpoints/"): Row(page(302, 403), {"data": {"search": "sent"}}),
     ("POST", "replays/<str:replay_id>/breakpoints/<int:breakpoint_id>/"): Row(
