@@ -154,7 +154,7 @@ class _Shrinking:
         kept = Kept((*first, last))
         self.wanted = self._signature(kept)
         self.varies = self._signature(kept) != self.wanted
-        if not self.wanted or not self._diverges(kept):
+        if not self.wanted or not self._diverges(kept) or not _is_same_write(whole.found, self.wanted):
             return None
         kept = self._fewer_units(kept)
         kept = self._fewer_vertices(kept)
@@ -238,6 +238,15 @@ def _signature(source: RecordingSource, task: str, attempt: int, again: Again) -
             asked, logged = json_bytes(sides.made), None if sides.held is None else json_bytes(sides.held)
     kind = "write" if "sink/" in str(detail.get("member")) else "asked" if byte is None else "byte"
     return kind, asked, logged, None if line is None else str(line)
+
+
+def _is_same_write(found: DivergenceFound, signature: Signature) -> bool:
+    """Of a write to the outside world, an excerpt holds the record: where it is another thing that differs, as its
+    lineage, or that a write is there at all, what the excerpt shows is something else."""
+    detail = found.detail
+    if "sink/" not in str(detail.get("member")):
+        return True
+    return signature[:3] == ("write", detail.get("asked"), detail.get("logged"))
 
 
 def _but_asked(signature: Signature) -> Signature:

@@ -100,9 +100,10 @@ def test_a_request_that_is_gone_is_missed_where_its_channel_was_sent_on_after_it
 @pytest.mark.parametrize("protocol", ["none", "coordinated", "clonos"])
 def test_a_barrier_that_is_gone_on_its_whole_way_is_missed(protocol: str) -> None:
     """The last one of its channel: no number shows it."""
-    members = one_failure(protocol=protocol, **({"sharing_depth": 0} if protocol == "clonos" else {}))
+    options: dict[str, Any] = {"sharing_depth": 0} if protocol == "clonos" else {}
+    members = one_failure(protocol=protocol, **options)
     bundle = bundle_of(members)
-    task, attempt = "source.0", 0
+    task = bundle.graph.task("source.0").id
     channel = bundle.graph.channel(bundle.graph.task(task).outputs[0].channel)
     attempt = max(bundle.attempts(task))
     name, offset, frame = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -173,3 +174,38 @@ def test_what_can_not_be_shrunk_says_why(monkeypatch: Any) -> None:
     members = one_failure()
     with pytest.raises(ReplayError, match="is identical: there is nothing to shrink"):
         shrink(bundle_of(members), failure=0)
+
+
+def writes() -> tuple[MemoryMembers, str, list[bytes]]:
+    """A small recording, its sink's last member and the lines of that."""
+    members = one_failure(events=30, parallelism=1, depth=3, checkpoint_interval_ms=400, at_ms=4)
+    name = sorted(one for one in members.members if one.startswith("tasks/sink.0/0/sink/"))[-1]
+    return members, name, members.members[name].splitlines(keepends=True)
+
+
+def test_a_write_that_is_another_is_shown_as_the_very_same_difference() -> None:
+    members, name, lines = writes()
+    at = len(lines) // 2
+    line = json.loads(lines[at])
+    line["record"][1] += 1
+    lines[at] = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+    damaged = bundle_of(members.with_(name, b"".join(lines)))
+    whole = replay(damaged, task="sink.0", attempt=0)
+    made = shrink(damaged, task="sink.0", attempt=0)
+    for told in ("asked", "logged"):
+        assert made.outcome.detail[told] == whole.detail[told]
+
+
+def test_a_write_that_is_not_there_at_all_is_shown_by_members() -> None:
+    """An excerpt's records would differ in something else."""
+    members = one_failure(events=30, parallelism=1, depth=3, checkpoint_interval_ms=400, task="map-1.0", at_ms=4)
+    name = max(
+        (one for one in members.members if one.startswith("tasks/sink.0/0/sink/")), key=lambda one: (len(one), one)
+    )
+    lines = members.members[name].splitlines(keepends=True)
+    damaged = bundle_of(members.with_(name, b"".join(lines[:-1])))
+    whole = replay(damaged, task="sink.0", attempt=0)
+    assert whole.verdict == "diverged" and "ends before the write" in whole.sentence
+    made = shrink(damaged, task="sink.0", attempt=0)
+    assert made.of_what == "members" and made.left < made.of
+    assert made.outcome.detail["member"] == name and "ends before the write" in made.outcome.sentence
