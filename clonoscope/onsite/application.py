@@ -29,6 +29,9 @@ class Application:
     def __init__(self, name: str, target: Any, task: StandInTask):
         self.name = name
         adapted = getattr(target, ADAPTED, None)
+        if adapted is None and type(target).__module__.startswith("clonoscope.adapters"):
+            remedy = "Name the job's own function or class behind it, or one that calls it as the adapter would"
+            raise WrongUse(f"{name} is wrapped by an adapter that can't be replayed by itself", remedy=remedy)
         target = target if adapted is None else adapted(task)
         self._target = target() if inspect.isclass(target) else target
         self._function = getattr(self._target, "process", self._target)

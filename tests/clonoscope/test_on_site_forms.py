@@ -293,3 +293,20 @@ def test_random_jobs_replay_identically_and_no_changed_answer_does(site: Site, s
             f"        yield one[:1] + [one[1] + (one[0] == {outputs[-1]['record'][0]})] + one[2:]\n",
         )
         assert site.replay(bundle, "--app", "changed:process")[0]["verdict"] == "diverged", seed
+
+
+def test_a_wrapper_that_no_replay_can_call_is_refused(site: Site) -> None:
+    site.write(
+        "pricing",
+        """
+        from clonoscope.adapters.spark import recorder
+
+        class Writer:
+            def process(self, row):
+                pass
+
+        process = recorder("orders")(Writer())
+        """,
+    )
+    done = site.command("replay", site.record("a", run_pricing))
+    assert done.returncode == 2 and "wrapped by an adapter" in done.stderr, done
