@@ -116,7 +116,7 @@ def member(name: str, data: bytes | None) -> Callable[[dict[str, bytes]], None]:
 REFUSED = {
     "a gap": (line("steps.ndjson", 3, step=7), "steps.ndjson", 3, "step must be 2"),
     "no number": (line("steps.ndjson", 2, epoch="1"), "steps.ndjson", 2, "epoch must be a whole number"),
-    "too large": (line("steps.ndjson", 2, t_us=1 << 63), "steps.ndjson", 2, "64 bits"),
+    "too large": (line("steps.ndjson", 2, t_us=1 << 53), "steps.ndjson", 2, "below 2^53"),
     "true": (line("steps.ndjson", 2, record_count=True), "steps.ndjson", 2, "record_count"),
     "kind": (line("steps.ndjson", 1, kind="steal"), "steps.ndjson", 1, "kind is none of"),
     "state": (line("steps.ndjson", 1, state="Flying"), "steps.ndjson", 1, "state is none of"),

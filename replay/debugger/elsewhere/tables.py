@@ -40,7 +40,7 @@ DETERMINANT_KINDS = frozenset(one.kind for one in get_args(Determinant))
 TEXT_CHARACTERS = 20_000
 NAME_CHARACTERS = 1_000
 VALUE_CHARACTERS = 1 << 20
-_BEYOND = 1 << 63
+_BEYOND, _COUNTED = 1 << 63, 1 << 53
 _CAUSE = re.compile(
     r"step:(?P<step>0|[1-9][0-9]{0,17})|event:(0|[1-9][0-9]{0,17})|det:[^/#\s]{1,200}/[0-9]{1,10}/[a-z0-9-]{1,20}/"
     r"[0-9]{1,19}#[0-9]{1,18}|delta:[^#\s]{1,400}#[0-9]{1,18}/[^/\s]{1,200}/[a-z0-9-]{1,20}"
@@ -56,6 +56,11 @@ def _number(value: Any) -> str | None:
 
 
 def _count(value: Any) -> str | None:
+    """Pages calculate with it, and scripts know no larger ones."""
+    return None if type(value) is int and 0 <= value < _COUNTED else "must be a whole number from 0, below 2^53"
+
+
+def _epoch(value: Any) -> str | None:
     return None if type(value) is int and 0 <= value < _BEYOND else "must be a whole number from 0"
 
 
@@ -117,9 +122,9 @@ _RULES: dict[str, Rule] = {
     "actor": _matching(_ACTOR, "thread"),
     "kind": _one_of(STEP_KINDS),
     "state": _one_of(STATE_NAMES),
-    "epoch": _count,
+    "epoch": _epoch,
     "record_count": _count,
-    "t_us": _number,
+    "t_us": _count,
     "log": _or_nothing(_matching(_ACTOR, "thread")),
     "log_offset": _or_nothing(_count),
     "channel": _or_nothing(NAME),
@@ -161,7 +166,7 @@ DETAIL: dict[str, Rule] = {
     "logged": _text(TEXT_CHARACTERS),
     "member": NAME,
     "offset": _count,
-    "epoch": _count,
+    "epoch": _epoch,
     "determinant": _count,
     "record": NAME,
     "records": _count,

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from bench.server_process import wait_until
+from replay.debugger.elsewhere.tables import STEP_KINDS as KINDS
 from tests.clonoscope.jobs_on_site import PRICING, Site, run_pricing
 from tests.dashboard.web.server import Person, RealServer
 from tests.dashboard.web.test_flow import ingested
@@ -178,6 +179,91 @@ def test_who_may_not_see_the_job_may_not_send(
     with server.client(people["ada"]) as client:
         assert client.post(f"/api/v1/jobs/{job['id']}/replays/steps", json={}).status_code == 415
         assert client.post(f"/api/v1/jobs/{job['id']}/replays", files={"bundle": ("x", data)}).status_code == 422
+
+
+def odd(members: dict[str, bytes]) -> None:
+    """All that the rules allow, at its ends: nothing of it may break a page."""
+    most, script = (1 << 53) - 1, "<script>alert(1)</script>\u202e{{ 7 }}{% x %}"
+    steps = [json.loads(one) for one in members["steps.ndjson"].splitlines()]
+    ends = {"epoch": (1 << 63) - 1, "record_count": most, "t_us": most, "log_offset": most, "buffer": most}
+    for number, one in enumerate(steps):
+        one |= {"text": f"{script} {number}", "bytes": most, "channel": script[:9] + ">" + script[9:]}
+        one |= ends if number % 2 else {"t_us": 0, "epoch": 0}
+        one |= {"actor": ("main", "coordinator", "out-999999999")[number % 3]}
+        one |= {"state": ("Running", "Replaying", "Standby")[number % 3], "kind": KINDS[number % len(KINDS)]}
+    members["steps.ndjson"] = b"".join(json.dumps(one).encode() + b"\n" for one in steps)
+    causes = ["event:999999999", "det:nobody.0/9/main/5#1", "delta:a>b#3/x.0/main", "det:orders.0/0/main/0#99999999"]
+    rows = [{"step": n, "cause": one} for n in range(1, 4) for one in (*causes, f"step:{n - 1}")]
+    members["causes.ndjson"] = b"".join(json.dumps(one).encode() + b"\n" for one in rows)
+    values = ['"' + "x" * 10_000 + '"', "[" * 400 + "]" * 400, "1e308", '{"":{"\\u0000":[]}}']
+    changes = [
+        {"step": 1, "task": "orders.0", "key": f"k[{n}] {script}", "before": None, "after": one}
+        for n, one in enumerate(values)
+    ]
+    members["state_changes.ndjson"] = b"".join(json.dumps(one).encode() + b"\n" for one in changes)
+    members["taken.ndjson"] = b"".join(
+        json.dumps({"step": n, "task": "orders.0", "determinant": kind, "value": value, "name": script}).encode()
+        + b"\n"
+        for n, (kind, value) in enumerate((("order", -(1 << 63)), ("timestamp", (1 << 63) - 1), ("take", 7)))
+    )
+    buffers = [
+        {
+            "step": n,
+            "task": "orders.0",
+            "channel": script,
+            "seq": most,
+            "bytes": most,
+            "was_received_before": None,
+            "matches": False,
+        }
+        for n in range(3)
+    ]
+    members["buffers.ndjson"] = b"".join(json.dumps(one).encode() + b"\n" for one in buffers)
+    members["open_orders.ndjson"] = b'{"step": 3, "before": 0}\n'
+    detail = {
+        "app": script,
+        "asked": script,
+        "logged": script,
+        "member": script,
+        "offset": most,
+        "record": script,
+        "line": {"file": script, "line": most, "function": script, "text": script},
+        "why": [script],
+        "step": 2,
+    }
+    told(verdict="diverged", sentence=script, detail=detail)(members)
+
+
+def test_what_is_odd_and_allowed_breaks_no_page(
+    server: RealServer, people: dict[str, Person], site: Site, bundle: Path, job: dict[str, Any]
+) -> None:
+    with server.client(people["ada"]) as client:
+        answer = send(client, job, again(steps_of(site, bundle, "pricing"), odd))
+        assert answer.status_code == 202, answer.text
+        replay, count = answer.json()["id"], answer.json()["steps"]
+        for step in range(5):
+            for what in ("why", "effects", "state", "changes"):
+                found = client.get(f"/api/v1/replays/{replay}/{what}", params={"step": step, "depth": 3})
+                assert found.status_code == 200, (what, step, found.text)
+    with httpx.Client(base_url=server.url, cookies={"clonoscope_session": people["ada"].session}) as browser:
+        for step in (0, 1, 2, 3, count - 1):
+            for part in ("", "panels", "outcome"):
+                page = browser.get(f"/replays/{replay}/", params={"step": step, "part": part})
+                assert page.status_code == 200 and "<script>alert" not in page.text, (step, part, page.text[:2000])
+        for path in (
+            "strip/",
+            "rows/steps/?from=0&count=20",
+            "rows/log/?from=0&count=20",
+            "rows/inputs/?from=0&count=20",
+            "rows/outputs/?from=0&count=20",
+            "breakpoints/",
+            "notes/",
+        ):
+            answer = browser.get(f"/replays/{replay}/{path}")
+            assert answer.status_code == 200 and "<script>alert" not in answer.text, (path, answer.text[:2000])
+        for path in ("", "replays/"):
+            assert browser.get(f"/jobs/{job['id']}/{path}").status_code == 200
+    assert "Traceback" not in server.said()
 
 
 def test_they_count_into_the_quota(
