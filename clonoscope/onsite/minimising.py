@@ -19,7 +19,7 @@ from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle, open_bundle
 from replay.bundle.writer import BundleWriter
 from replay.debugger.outcome import Outcome
-from replay.debugger.ports import NoSteps, StepRow
+from replay.debugger.ports import Change, NoSteps, Step
 from replay.debugger.writing.words import counted
 from replay.errors import ReplayError, printable
 from replay.model import json_bytes, read_json
@@ -152,14 +152,14 @@ class LastChanges(NoSteps):
     def __init__(self) -> None:
         self.found: list[list[str | None]] = []
 
-    def step(self, row: StepRow) -> None:
+    def step(self, step: Step) -> None:
         """Another record."""
-        if row.kind == "deliver-record":
+        if step.form.kind == "deliver-record":
             self.found.clear()
 
-    def state_change(self, step: int, task: str, key: str, before: str | None, after: str | None) -> None:
-        """A key of the state."""
-        self.found.append([key, before, after])
+    def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:
+        """Keys of the state."""
+        self.found.extend(map(list, changes))
 
 
 def _played(held: Held, asked: Asked) -> dict[str, Any]:

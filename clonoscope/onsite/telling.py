@@ -9,7 +9,7 @@ from clonoscope.onsite.held import Held
 from clonoscope.onsite.records import Fed
 from clonoscope.sites import Site
 from replay.debugger.outcome import DivergenceFound
-from replay.debugger.ports import StepSink
+from replay.debugger.ports import Change, StepSink
 from replay.debugger.writing.state_keys import flat
 from replay.debugger.writing.steps import StepWriter
 from replay.debugger.writing.words import counted, said, shortened
@@ -110,11 +110,13 @@ class Telling:
 
     def _changes(self, step: int, found: dict[str, Any]) -> None:
         after = flat(found)
-        for key, value in after.items():
-            if self._state.get(key) != value:
-                self.steps.changed(step, key, self._state.get(key), value)
-        for key in self._state.keys() - after.keys():
-            self.steps.changed(step, key, self._state[key], None)
+        before = self._state
+        changes: list[Change] = [
+            (key, before.get(key), value) for key, value in after.items() if before.get(key) != value
+        ]
+        changes += [(key, before[key], None) for key in sorted(before.keys() - after.keys())]
+        if changes:
+            self.steps.changed(step, changes)
         self._state = after
         self._too_large = sum(map(len, after.values())) > _STATE_BYTES
 

@@ -87,13 +87,13 @@ class Units:
     def excerpt(self, kept: Sequence[Unit], of: Mapping[str, Any]) -> MembersInMemory:
         """A bundle of those alone. Records, outputs and events are numbered anew."""
         held = self.held
-        members: dict[str, bytes] = {}
+        written: dict[str, bytearray] = {}
         numbers: dict[Any, int] = {}
         lines = {"source": 0, "sink": 0}
 
         def put(folder: str, epoch: int, data: bytes) -> None:
             name = member_name(held.task, held.attempt, folder, epoch)
-            members[name] = members.get(name, b"") + data
+            written.setdefault(name, bytearray()).extend(data)
 
         for unit in kept:
             put(MAIN, unit.epoch, b"".join(map(encode, (*([unit.take] if unit.take else []), *unit.log))))
@@ -104,6 +104,7 @@ class Units:
             for line in unit.outputs:
                 put("sink", unit.epoch, json_bytes(self._renumbered(line, lines["sink"], numbers)) + b"\n")
                 lines["sink"] += 1
+        members = {name: bytes(data) for name, data in written.items()}
         return MembersInMemory(members | self._beside({unit.epoch for unit in kept}) | self._manifest(of))
 
     def _renumbered(self, line: Mapping[str, Any], n: int, numbers: Mapping[Any, int]) -> dict[str, Any]:
