@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clonoscope.reading import RETRY_BEGAN, RETRY_ENDED, AttemptLog, Entry, attempt_in, meta_of
+from clonoscope.redaction import said
 from clonoscope.segments import segments_of
 
 Place = tuple[str, int]
@@ -107,7 +108,7 @@ class _Scan:
                 raised = fields.get("raised")
                 if isinstance(raised, dict):
                     kind = str(raised.get("type")).rpartition(".")[2]
-                    self.raised.append((self.calls, f"{kind}: {raised.get('message')}"))
+                    self.raised.append((self.calls, f"{kind}: {said(raised.get('message'))}"))
                 self.calls += 1
             case "take":
                 self.records += fields["records"]
@@ -229,7 +230,8 @@ class Before:
             case "seen":
                 self._seen[entry.taken - began] = fields
             case "hash" if "until" in fields:
-                self._hashes[self._place(fields["input"]), fields["first"], fields["until"]] = fields["sha256"]
+                sha256 = fields.get("sha256") or fields.get("keyed")
+                self._hashes[self._place(fields["input"]), fields["first"], fields["until"]] = sha256
             case "output":
                 self._outputs.append(fields)
             case "gap":

@@ -10,6 +10,8 @@ from typing import Any, Protocol
 from clonoscope import words as w
 from clonoscope.errors import RecordedFault, WrongUse
 from clonoscope.json_values import from_json, to_json
+from clonoscope.redaction import said
+from clonoscope.room import Room
 from clonoscope.sites import Site
 from clonoscope.unrecorded import within_a_call
 
@@ -69,8 +71,9 @@ class Recording(Protocol):
     def gap(self, why: str) -> None:
         """Says that something is not there."""
 
-    def kept(self, value: Any) -> Any:
-        """A value as it may leave: redacted, where it must be."""
+    @property
+    def room(self) -> Room:
+        """Who says what may leave."""
 
 
 def record_value(log: Recording, call: Call, frame: FrameType, value: Any, begun: int | None = None) -> None:
@@ -78,9 +81,10 @@ def record_value(log: Recording, call: Call, frame: FrameType, value: Any, begun
     try:
         encoded, exact = encoded_of(call, value)
     except (TypeError, ValueError, RecursionError) as fault:
-        log.gap(f"{call.name} gave a {type(value).__qualname__}, which is not JSON ({fault}): name an encode for it")
+        why = said(log.room.message(str(fault)))
+        log.gap(f"{call.name} gave a {type(value).__qualname__}, which is not JSON ({why}): name an encode for it")
         return
-    fields = {**call.fields(log.site(frame).number, begun), "value": log.kept(encoded)}
+    fields = {**call.fields(log.site(frame).number, begun), "value": log.room.kept(encoded)}
     if not exact:
         fields["approximate"] = True  # a tuple that is read back as a list, and the like
     log.put_json(w.CALL, fields)
@@ -100,10 +104,10 @@ def record_fault(log: Recording, call: Call, frame: FrameType, fault: BaseExcept
 def raised_of(log: Recording, fault: BaseException) -> dict[str, Any]:
     """An exception as it is recorded; with its arguments, where its message is not all of them."""
     message = str(fault)
-    raised = {"type": type_of(fault), "message": log.kept(message)}
+    raised = {"type": type_of(fault), "message": log.room.message(message)}
     arguments = list(fault.args)
     if arguments != [message] and raised["message"] == message and all(type(one) in _PLAIN for one in arguments):
-        raised["args"] = [log.kept(one) for one in arguments]
+        raised["args"] = arguments
     return raised
 
 

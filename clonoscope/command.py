@@ -7,10 +7,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from clonoscope import __version__
+from clonoscope import __version__, leaving
 from clonoscope.errors import WrongUse
 from clonoscope.onsite import covering, minimising, replaying
-from clonoscope.publishing import publish
 from clonoscope.reading import attempts_of, processes_of, size_of
 from replay.errors import ReplayError
 
@@ -24,10 +23,14 @@ def parser() -> argparse.ArgumentParser:
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     dump = commands.add_parser("dump", help="write a recording as a bundle, to be uploaded")
     dump.add_argument("folder", type=Path, help="the recording's folder: the dir of start, and below it its name")
-    dump.add_argument(
-        "--out", type=Path, help="the bundle; its suffix decides what it is: .zip, .tar, .tar.gz, none for a folder"
-    )
+    leaving.add_dump_arguments(dump)
     dump.set_defaults(run=_dump)
+    scan = commands.add_parser("scan", help="look for secrets in a bundle, before anybody else does")
+    scan.add_argument("bundle", type=Path, help="the bundle")
+    scan.set_defaults(run=leaving.look_through)
+    decrypt = commands.add_parser("decrypt", help="make a bundle of what was encrypted")
+    leaving.add_decrypt_arguments(decrypt)
+    decrypt.set_defaults(run=leaving.decrypt)
     show = commands.add_parser("show", help="say what a recording holds: processes, tasks, attempts, gaps")
     show.add_argument("folder", type=Path, help="as for dump")
     show.set_defaults(run=_look)
@@ -61,8 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _dump(chosen: argparse.Namespace) -> int:
-    print(publish(_recording(chosen.folder), chosen.out))
-    return GOOD
+    return leaving.dump(_recording(chosen.folder), chosen)
 
 
 def _look(chosen: argparse.Namespace) -> int:

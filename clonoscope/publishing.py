@@ -29,7 +29,7 @@ def publish(folder: Path, out: str | os.PathLike[str] | None = None) -> Path:
         raise ReplayError(
             "nothing is recorded here yet", path=str(folder), remedy="Record with clonoscope.start, then dump again"
         )
-    target = Path(out) if out is not None else _next_dump(folder)
+    target = Path(out) if out is not None else next_dump(folder)
     processes = processes_of(folder)
     with BundleWriter(target) as writer:
         publisher = _Publisher(writer, processes)
@@ -39,7 +39,8 @@ def publish(folder: Path, out: str | os.PathLike[str] | None = None) -> Path:
         return writer.close(publisher.manifest(folder.name))
 
 
-def _next_dump(folder: Path) -> Path:
+def next_dump(folder: Path) -> Path:
+    """Where a bundle goes that nobody has named: among the recording's dumps, by the time."""
     dumps = folder / "dumps"
     try:
         dumps.mkdir(parents=True, exist_ok=True)
@@ -258,7 +259,7 @@ class _Members:
     def hash(self, entry: Entry) -> None:
         """Of a run of records: a member of its own, as the format has only hashes of single records."""
         place = self.log.inputs.get(entry.fields["input"], {"topic": "", "partition": entry.fields["input"]})
-        line = {name: entry.fields[name] for name in ("first", "records", "sha256")}
+        line = {name: entry.fields[name] for name in ("first", "records", "sha256", "keyed") if name in entry.fields}
         line |= {"input": self.task.index(place), "topic": place["topic"], "partition": place["partition"]}
         self._append(f"inputs/{self.epoch}.ndjson", json_bytes(line) + b"\n")
 

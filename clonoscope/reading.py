@@ -345,7 +345,7 @@ class _Walk:
             count = fields["until"] - fields["first"]
             self.run = (number, fields["first"], 0)
             self._advance(count)
-            if fields.get("sha256"):
+            if fields.get("sha256") or fields.get("keyed"):
                 yield self._entry("hash", {**fields, "records": count})
         else:
             self.run = (number, fields["offset"], 0)

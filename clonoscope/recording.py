@@ -23,7 +23,7 @@ from urllib.parse import quote
 from clonoscope import identity
 from clonoscope.errors import WrongUse
 from clonoscope.reading import CLOSED, forget_processes, processes_of
-from clonoscope.redaction import Redaction
+from clonoscope.redaction import KEY_VARIABLE, VALUE, Redaction, key_of
 from clonoscope.retention import Retention
 from clonoscope.retries import Others, RetriedLog
 from clonoscope.room import Claim
@@ -54,6 +54,8 @@ def start(
     max_mb: float = 256,
     payload: Payload = "ref",
     redact: Sequence[str] = (),
+    allow: Sequence[str] | None = None,
+    key: bytes | str | os.PathLike[str] | None = None,
     dump_on: Iterable[str] = ("crash",),
     retry: Retry | None = None,
     sync: bool = False,
@@ -62,8 +64,9 @@ def start(
     """Begins to record this process under that name; goes on with what earlier processes recorded there.
 
     `keep`: how many epochs of each task, all where None. `max_mb` bounds what lies in the folder. `payload`: records
-    whole, as references, or no values at all. `redact`: paths in values that become tokens. `dump_on`: when a bundle
-    is written by itself: `crash`, `recovery`, `exit`. `retry`: with `replay`, what is executed once more is given the
+    whole, as references, or no values at all. `redact`: paths in values that become tokens; with `allow` all
+    but those do. `key`: of tokens, or its file, so that they are those of other processes. `dump_on`: when a bundle is
+    written by itself: `crash`, `recovery`, `exit`. `retry`: with `replay`, what is executed once more is given the
     answers that it was given. `sync`: an epoch ends when it is on the disk. `code`: which code this is, where that is
     known better than by looking here. Raises `WrongUse` for what can't be meant so, and nothing else.
     """
@@ -71,13 +74,14 @@ def start(
     if stand_ins:
         stand_in: Recording = stand_ins[-1](name)
         return stand_in
+    redaction = redaction_for(redact, allow, payload, key, retry)
     recording = Recording(
         name,
         Path(dir),
         keep,
         int(max_mb * (1 << 20)),
         payload,
-        Redaction(redact, everything=payload == "none"),
+        redaction,
         dump_on,
         retry,
         sync,
@@ -85,6 +89,23 @@ def start(
     )
     recording.begin()
     return recording
+
+
+def redaction_for(
+    redact: Sequence[str],
+    allow: Sequence[str] | None,
+    payload: str,
+    key: bytes | str | os.PathLike[str] | None,
+    retry: str | None,
+) -> Redaction:
+    """What may not leave. Raises `WrongUse`."""
+    made = Redaction(redact, allow=allow, everything=payload == "none", key=key_of(key))
+    if retry and made.active and not made.keyed:
+        raise WrongUse(
+            "what is redacted can't be compared with what another process redacted, as retries must",
+            remedy=f"Give both a key of tokens: start(…, key=…), or the variable {KEY_VARIABLE} with a file's name",
+        )
+    return made
 
 
 def check_arguments(
@@ -284,9 +305,17 @@ class Recording:
         over = log.handed_on and not log.in_epoch
         self.retention.filled(log.task, segment, None if over else -1 if log.epoch is None else log.epoch)
 
-    def kept(self, value: Any) -> Any:
+    def kept(self, value: Any, name: str = VALUE) -> Any:
         """A value as it may leave."""
-        return self.redaction.kept(value)
+        return self.redaction.kept(value, name)
+
+    def message(self, text: str) -> Any:
+        """What an exception says, as it may leave."""
+        return self.redaction.message(text)
+
+    def source(self, site: dict[str, Any]) -> dict[str, Any]:
+        """A place in the source, as it may leave."""
+        return self.redaction.source(site)
 
     def at_fault(self, why: str) -> None:
         """Told once to the log of the program; all of them are counted as gaps."""

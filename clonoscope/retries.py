@@ -244,7 +244,7 @@ class RetriedLog(TaskLog):
         if ahead is None:
             self._live(before.how, before.stop)
             return None
-        asked, where = {"call": service, **of_call}, _place(site_at(frame).to_json())
+        asked, where = {"call": service, **of_call}, _place(self.room.source(site_at(frame).to_json()))
         logged = {key: ahead.fields.get(key) for key in asked}
         if asked != logged or where != _place(ahead.site):
             logged = {**ahead.fields, **logged}
@@ -344,7 +344,7 @@ class RetriedLog(TaskLog):
 
     def _reads_the_same(self, call: Call, ahead: Answer, made: Any) -> bool:
         try:
-            return "value" in ahead.fields and same(self.kept(encoded_of(call, made)[0]), ahead.fields["value"])
+            return "value" in ahead.fields and same(self.room.kept(encoded_of(call, made)[0]), ahead.fields["value"])
         except (TypeError, ValueError, RecursionError):
             return False
 

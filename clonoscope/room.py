@@ -33,8 +33,14 @@ class Room(Protocol):
     def claim(self, log: TaskLog) -> Claim:
         """The next attempt of the log's task, or the one that it may go on with; raises `OSError`."""
 
-    def kept(self, value: Any) -> Any:
+    def kept(self, value: Any, name: str = "value") -> Any:
         """A value as it may leave: redacted, where it must be."""
+
+    def message(self, text: str) -> Any:
+        """What an exception says, as it may leave."""
+
+    def source(self, site: dict[str, Any]) -> dict[str, Any]:
+        """A place in the source, as it may leave."""
 
     def filled(self, log: TaskLog, segment: Segment) -> None:
         """A segment is sealed, or given up."""

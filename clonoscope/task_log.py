@@ -306,7 +306,7 @@ class TaskLog:
         """The site of a frame, declared in this segment."""
         site = site_at(frame)
         if site.number not in self._declared:
-            self.put_json(w.SITE, site.to_json())
+            self.put_json(w.SITE, self.room.source(site.to_json()))
             self._declared.add(site.number)
         return site
 
@@ -377,10 +377,6 @@ class TaskLog:
         except Exception as fault:
             self.drop()
             self.room.at_fault(f"{self.task}: {type(fault).__qualname__}: {fault}")
-
-    def kept(self, value: Any) -> Any:
-        """A value as it may leave."""
-        return self.room.kept(value)
 
     def _slow_time(self, frame: FrameType, now: int, kind: int) -> None:
         generation, before = self._generation, self._exact.get((frame.f_code, frame.f_lasti, kind))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from clonoscope import words as w
 from clonoscope.durability import sync
 from clonoscope.errors import WrongUse
 from clonoscope.json_values import encoded, json_in, to_json
+from clonoscope.redaction import ID, KEY, said
 from clonoscope.retries import RetriedLog
 from clonoscope.services import current, epoch_hooks
 from clonoscope.task_log import TaskLog
@@ -115,10 +115,10 @@ class Task:
 
     def end_epoch(self, checkpoint: int | None = None) -> None:
         """All of the epoch's records are done; its outputs may leave. It acknowledges that checkpoint, or the next."""
-        log = self.log
+        log, redaction = self.log, self.recording.redaction
         for (topic, partition), (first, count, digest) in self._hashes.items():
             place = {"input": log.inputs.get((topic, partition)), "first": first, "records": count}
-            self._put(w.HASH, {**place, "sha256": digest.hexdigest()})
+            self._put(w.HASH, {**place, "keyed" if redaction.active else "sha256": digest.hexdigest()})
         self._hashes.clear()
         log.flush_advance()
         if self._retried is not None:
@@ -143,9 +143,9 @@ class Task:
 
     def fail(self, fault: BaseException | str) -> None:
         """The attempt is over; what comes next is another."""
-        cause = fault if isinstance(fault, str) else f"{type(fault).__qualname__}: {fault}"
+        named = "" if isinstance(fault, str) else f"{type(fault).__qualname__}: "
         self.log.flush_advance()
-        self.end_attempt("failed", cause=str(self.recording.kept(cause)))
+        self.end_attempt("failed", cause=named + said(self.recording.message(str(fault))))
 
     def begin_attempt(self, why: str = "") -> None:
         """The task begins once more; ends the attempt before, if it has not ended."""
@@ -198,7 +198,8 @@ class Task:
         else:
             log.take(number, offset)
         if data is not None:
-            first, count, digest = self._hashes.get((topic, partition)) or (offset, 0, hashlib.sha256())
+            begun = self._hashes.get((topic, partition))
+            first, count, digest = begun or (offset, 0, self.recording.redaction.hashing())
             digest.update(len(data).to_bytes(4, "big"))
             digest.update(data)
             self._hashes[topic, partition] = first, count + 1, digest
@@ -246,10 +247,11 @@ class Task:
         if number is None:
             number = self._declare(topic, partition)
         log.flush_advance()
+        hashed = self.recording.redaction.hashed(sha256) if sha256 else {}
         if self._retried is not None:
-            self._retried.took((topic, partition), first, until, sha256=sha256)
+            self._retried.took((topic, partition), first, until, sha256="".join(hashed.values()))
         fields = {"input": number, "first": first, "until": until}
-        self._put(w.INPUT, {**fields, "sha256": sha256} if sha256 else fields)
+        self._put(w.INPUT, {**fields, **hashed} if sha256 else fields)
         log.took_range(number, first, until)
         if self.recording.payload == "full":
             for offset, record in enumerate(records, first):
@@ -276,7 +278,7 @@ class Task:
         quick = self._retried is None and not self.recording.redaction.active
         fields: dict[str, Any] = {"record": encoded(record) if quick else self._kept(record)}
         if id is not None:
-            fields["id"] = id
+            fields["id"] = said(self.recording.kept(id, ID))
         if of is not None:
             fields["of"] = of
         if source is not None:
@@ -327,12 +329,12 @@ class Task:
         kept, key, value = self.recording.kept, _text(key), _text(value)
         if self.recording.redaction.active:
             # What is to be redacted may stand in the text.
-            record = [kept(json_in(key)), timestamp, kept(json_in(value))]
+            record = [kept(json_in(key), KEY), timestamp, kept(json_in(value))]
             fields: dict[str, Any] = {"topic": topic, "record": record}
         else:
             fields = {"topic": topic, "text": [key, timestamp, value]}
         if id is not None:
-            fields["id"] = id
+            fields["id"] = said(kept(id, ID))
         if self._retried is not None:
             self._retried.gave(fields)
         self._put(w.OUTPUT, fields)
@@ -343,23 +345,27 @@ class Task:
 
     def event(self, kind: str, **fields: Any) -> None:
         """Something that the job, or its engine, noticed; see the log format's events."""
-        self._put(w.EVENT, {"type": kind, "at_us": _now_us(), **fields})
+        kept = self.recording.redaction.event(fields)
+        self._put(w.EVENT, {"type": kind, "at_us": _now_us(), **kept})
 
     def _kept(self, value: Any) -> Any:
         """As JSON, redacted. A record keeps its place: only key and value are looked into."""
         try:
             found = to_json(value)
         except (TypeError, ValueError, RecursionError) as fault:
-            return {"redacted": f"not JSON: {fault}"[:100]}
+            return {"redacted": f"not JSON: {self._why(fault)}"[:100]}
         if isinstance(found, list) and len(found) == 3 and type(found[1]) is int:
-            return [self.recording.kept(found[0]), found[1], self.recording.kept(found[2])]
+            return [self.recording.kept(found[0], KEY), found[1], self.recording.kept(found[2])]
         return self.recording.kept(found)
 
     def _put(self, kind: int, fields: dict[str, Any]) -> None:
         try:
             self.log.put_json(kind, fields)
         except (TypeError, ValueError, RecursionError) as fault:
-            self.log.gap(f"an entry could not be written as JSON: {fault}"[:200])
+            self.log.gap(f"an entry could not be written as JSON: {self._why(fault)}"[:200])
+
+    def _why(self, fault: BaseException) -> str:
+        return said(self.recording.message(str(fault)))
 
 
 def _text(data: Any) -> Any:

@@ -19,8 +19,7 @@ from clonoscope import identity
 from clonoscope.adapters import spark_work as work
 from clonoscope.adapters.spark_values import observe_actions, plain, watched
 from clonoscope.interception import intercept as record_what_is_asked
-from clonoscope.recording import Payload, Recording, Retry, check_arguments, start
-from clonoscope.redaction import Redaction
+from clonoscope.recording import Payload, Recording, Retry, check_arguments, redaction_for, start
 from clonoscope.unrecorded import UNRECORDED
 
 T = TypeVar("T")
@@ -51,7 +50,7 @@ def recorder(
     )
     folder = os.path.abspath(dir)
     check_arguments(name, keep, max_mb, payload, (), retry)
-    Redaction(redact)
+    redaction_for(redact, None, payload, None, retry)
     return Recorder(Settings(name, folder, keep, max_mb, payload, tuple(redact), retry, sync, only, hashes, _code()))
 
 

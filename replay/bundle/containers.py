@@ -48,7 +48,9 @@ def _container_of(file: BinaryIO, name: str, limits: Limits) -> Container:
     head = file.read(_HEAD_BYTES)
     file.seek(0)
     if head.startswith(_AGE_MAGICS):
-        raise BundleError("the file is encrypted", path=name, remedy="Decrypt it first: age --decrypt")
+        raise BundleError(
+            "the file is encrypted", path=name, remedy="No key is kept here: decrypt it first, with clonoscope decrypt"
+        )
     if head.startswith(_ZIP_MAGICS):
         return ZipArchive(file, limits, path=name)
     if head.startswith(_GZIP_MAGIC):

@@ -20,7 +20,7 @@ IMPORTS = "import clonoscope, clonoscope.command, clonoscope.publishing, replay.
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy, as building leaves its traces where it is done."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE", "requirements.in"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "requirements.in", "requirements-encryption.in"):
         shutil.copy(ROOT / name, source)
     for name in ("clonoscope", "replay", "ingest", "dashboard", "tests/packages"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -59,14 +59,17 @@ def test_it_depends_on_nothing_and_the_server_is_an_extra(wheel: Path) -> None:
         (name,) = [one for one in archive.namelist() if one.endswith("/METADATA")]
         metadata = archive.read(name).decode()
     needed = re.findall(r"^Requires-Dist: (.+)$", metadata, re.MULTILINE)
-    assert re.findall(r"^Provides-Extra: (.+)$", metadata, re.MULTILINE) == ["server"]
-    assert [one for one in needed if 'extra == "server"' not in one] == []
-    wanted = {
-        re.split(r"[^\w-]", line)[0].lower()
-        for line in (ROOT / "requirements.in").read_text().splitlines()
-        if line and not line.startswith("#")
-    }
-    assert {re.split(r"[^\w-]", one)[0].lower() for one in needed} == wanted
+    extras = {"encryption": "requirements-encryption.in", "server": "requirements.in"}
+    assert re.findall(r"^Provides-Extra: (.+)$", metadata, re.MULTILINE) == list(extras)
+    assert [one for one in needed if "extra ==" not in one] == []
+    for extra, file in extras.items():
+        wanted = {
+            re.split(r"[^\w-]", line)[0].lower()
+            for line in (ROOT / file).read_text().splitlines()
+            if line and not line.startswith("#")
+        }
+        found = {re.split(r"[^\w-]", one)[0].lower() for one in needed if f'extra == "{extra}"' in one}
+        assert found == wanted
 
 
 def test_what_is_installed_imports_the_standard_library_only(installed: Path) -> None:
