@@ -54,7 +54,7 @@ class _Recorded:
 
     def __init__(self, app: Any, partitions: Partitions, states: bool):
         self.app, self.partitions, self.states = app, partitions, states
-        self.sinks: set[int] = set()
+        self.begins = True
 
     def begin(self) -> None:
         app = self.app
@@ -74,7 +74,9 @@ class _Recorded:
         partitions, app = self.partitions, self.app
 
         def process_message(dataframes: Any) -> None:
-            if len(app._sink_manager.sinks) != len(self.sinks):
+            if self.begins:
+                # The application is whole: none of its sinks comes later.
+                self.begins = False
                 self._take_over_sinks(app._sink_manager.sinks)
             partitions.at_work = None
             try:
@@ -120,9 +122,7 @@ class _Recorded:
 
     def _take_over_sinks(self, sinks: Iterable[Any]) -> None:
         for sink in sinks:
-            if id(sink) not in self.sinks:
-                self.sinks.add(id(sink))
-                sink.add = self._adding(sink.add, type(sink).__qualname__)
+            sink.add = self._adding(sink.add, type(sink).__qualname__)
 
     def _adding(self, add: Callable[..., Any], name: str) -> Callable[..., Any]:
         output = self.partitions.output

@@ -42,6 +42,18 @@ def test_the_product_shows_partitions_and_names_the_line_that_differs(recovered:
     recovered.check_page(JOB, "priced_at = clonoscope.time()", tmp_path)
 
 
+def test_outputs_are_what_left_for_the_topic_and_for_the_sink(recovered: Recovered, tmp_path: Path) -> None:
+    with dumped(recovered.recording, tmp_path / "out.zip") as bundle:
+        for task, attempt in ((task, max(bundle.attempts(task))) for task in ("orders.0", "orders.1")):
+            lines = list(bundle.sink(task, attempt))
+            kinds = {name: [one for one in lines if one["topic"] == name] for name in ("totals", "ListSink")}
+            offsets = recovered.offsets(recovered.after, int(task[-1]))
+            for of_kind in kinds.values():
+                assert [one["record"][2]["order"] // 2 for one in of_kind] == offsets
+                assert [one["source"][0][1] for one in of_kind] == offsets
+            assert len(lines) == 2 * len(offsets)
+
+
 @pytest.mark.parametrize("partition", [0, 1])
 def test_what_a_checkpoint_changed_is_the_state_that_follows_from_the_answers(
     recovered: Recovered, partition: int, tmp_path: Path

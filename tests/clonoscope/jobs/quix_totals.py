@@ -9,6 +9,7 @@ import random
 import sys
 
 from quixstreams import Application, State, message_context
+from quixstreams.sinks.core.list import ListSink
 
 import clonoscope
 from clonoscope.adapters import quix
@@ -37,7 +38,9 @@ def main(broker: str, folder: str, state: str, orders: str) -> None:
         broker_address=broker,
         consumer_group="totals",
         auto_offset_reset="earliest",
+        # By the number of records alone, so that a test knows when.
         commit_every=10,
+        commit_interval=3600,
         state_dir=state,
         loglevel="ERROR",
         topic_manager=topics_of(broker, "totals"),
@@ -48,6 +51,7 @@ def main(broker: str, folder: str, state: str, orders: str) -> None:
     frame = app.dataframe(orders_in)
     frame = frame.apply(process, stateful=True)
     frame.to_topic(totals)
+    frame.sink(ListSink())
     app.run(count=int(orders))
 
 
