@@ -49,7 +49,9 @@ def _ends_of(folder: Path) -> tuple[int | None, int]:
         if meta is not None:  # else the last was made and never begun
             log = AttemptLog(folder.parent.name, int(folder.name), folder, meta)
             epochs = (entry.epoch for entry in log.entries(number) if entry.epoch is not None)
-            return reached_of(folder), max(epochs, default=-1)
+            # Its writer may have been killed before it wrote more than who it is.
+            begun = -1 if meta["epoch"] is None else int(meta["epoch"])
+            return reached_of(folder), max(epochs, default=begun)
     return None, -1
 
 

@@ -131,3 +131,20 @@ def test_a_disk_that_refuses_is_said_and_fails_nothing(tmp_path: Path, monkeypat
     (log,) = attempts_of(tmp_path / "orders")
     (failed,) = [entry.fields for entry in log.entries() if entry.kind == "event"]
     assert (failed["type"], failed["epoch"]) == ("sync-failed", 0)
+
+
+def test_a_kill_right_after_a_segment_was_begun_loses_nothing(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with recording(tmp_path, retry="replay", dump_on=()) as made, made.task("p").epoch(3) as task:
+            task.take(3, topic="in")
+            os.write(writing, repr(times(20)).encode())
+            task.log.turn_over(len(task.log.view))
+            os.kill(os.getpid(), 9)
+    os.close(writing)
+    with open(reading) as pipe:
+        given = pipe.read()
+    os.waitpid(child, 0)
+    with epoch_of(tmp_path, 3):
+        assert repr(times(20)) == given

@@ -127,7 +127,9 @@ def test_queries_of_one_name_with_other_checkpoints_are_told_apart(tmp_path: Pat
 # --- the daemon ---
 
 
-def test_the_daemon_is_set_by_variables() -> None:
+def test_the_daemon_is_set_by_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_bytes(b"sixteen bytes or more")
+    monkeypatch.setenv("CLONOSCOPE_KEY_FILE", str(tmp_path / "key"))
     given = {"NAME": "orders", "DIR": "/srv", "KEEP": "9", "MAX_MB": "1.5", "PAYLOAD": "none", "RETRY": "replay"}
     given |= {"REDACT": "customer.email, *.iban", "INTERCEPT": "jobs"}
     made = settings_of({f"CLONOSCOPE_{name}": value for name, value in given.items()})
