@@ -135,6 +135,10 @@ class _Publisher:
             raw={
                 "code": described[-1].get("code", {}) if described else {},
                 "redactions": redactions,
+                "processes": {
+                    "alive": sum(one.alive for one in self.processes),
+                    "killed": sum(not one.alive and not one.closed for one in self.processes),
+                },
                 **_retries(described),
             },
         )

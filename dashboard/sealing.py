@@ -59,7 +59,15 @@ def shown_job(job: Job) -> Job:
     sealed = copy.copy(job)
     sealed.hidden, sealed.message = True, _sign(job.message)
     sealed.facts = {**job.facts, "failures": [_masked(one) for one in job.facts.get("failures", [])]}
+    if "delivery" in job.facts:
+        sealed.facts["delivery"] = sealed_delivery(job.facts["delivery"])
     return sealed
+
+
+def sealed_delivery(told: dict[str, Any]) -> dict[str, Any]:
+    """How often, where and by which line; its sentence and what is missing quote no value."""
+    quoting = {name: [{**one, "said": _masked(one["said"])} for one in told[name]] for name in ("twice", "choices")}
+    return {**told, **quoting}
 
 
 def shown_note(note: Note, job_id: str, reader: Any) -> Note:

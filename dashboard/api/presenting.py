@@ -12,7 +12,7 @@ from dashboard.models import Job, Replay, Upload
 from dashboard.people.tombstones import gone_or_nothing
 from dashboard.problems import Problem
 from dashboard.progress import state_of
-from dashboard.sealing import shown_job, shown_replay
+from dashboard.sealing import sealed_delivery, shown_job, shown_replay
 
 
 def visible_job(user: User, job_id: str) -> Job:
@@ -56,7 +56,7 @@ def job_out(job: Job, user: User) -> dict[str, Any]:
         "content_id": job.content_id,
         "rejects": job.rejects,
         "schema_version": job.schema_version,
-        "facts": job.facts,
+        "facts": {name: fact for name, fact in job.facts.items() if name != "delivery"},
         "created_at": job.created_at,
         "updated_at": job.updated_at,
         "url": f"/jobs/{job.id}/",
@@ -65,7 +65,10 @@ def job_out(job: Job, user: User) -> dict[str, Any]:
 
 
 def job_detail(job: Job, user: User) -> dict[str, Any]:
-    return {**job_out(job, user), "progress": payloads.shown_state(job.id, state_of(job.id))}
+    told = job.facts.get("delivery")
+    if told is not None and not payloads.opened(job.id):
+        told = sealed_delivery(told)
+    return {**job_out(job, user), "delivery": told, "progress": payloads.shown_state(job.id, state_of(job.id))}
 
 
 def replay_out(replay: Replay) -> dict[str, Any]:

@@ -53,6 +53,9 @@ class JobOut(Schema):
 
 
 class JobDetail(JobOut):
+    delivery: dict[str, Any] | None = Field(
+        None, description="Of an ordinary engine's recording: whether every output was given to the outside once."
+    )
     progress: Progress
 
 

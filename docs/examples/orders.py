@@ -3,7 +3,7 @@
 `python docs/examples/orders.py FOLDER SHOP [replay]`: orders lie in FOLDER/in as JSON lines, SHOP is an address. There
 `GET /price/<sku>` tells a price, `POST /orders` takes an order (what comes twice is there twice, if the shop does not
 know it by its number), and `POST /batches` is told of each batch that is through. With `replay`, a batch that runs
-again is given the answers that it was given.
+again is given the answers that it was given, and the shop is one that knows orders by their numbers.
 """
 
 import json
@@ -41,7 +41,7 @@ def price(sku: str) -> float:
 @recorded
 def write(batch: DataFrame, number: int) -> None:
     """To the shop, one by one."""
-    for order in recorded.outputs(batch.collect(), key="order", id="order"):
+    for order in recorded.outputs(batch.collect(), key="order", id="order" if retry else ""):
         ask("orders", order.asDict())
     ask("batches", number)
 

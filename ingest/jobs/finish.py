@@ -12,12 +12,16 @@ from ingest.lake.schema import COUNTS, EPOCHS, FLOWS, REJECTS
 from ingest.lake.writers import FileSummary, write_rows
 from ingest.transforms.places import LogKey, Times
 from ingest.transforms.planning import Plan
+from replay.bundle.reader import open_bundle
+from replay.guarantees.delivery import delivery
 from replay.model import Manifest
 
 
-def finish(job: str, staging: Path, manifest: Manifest, plan: Plan, summaries: list[PartSummary]) -> dict[str, Any]:
+def finish(
+    job: str, staging: Path, pack: Path | str, manifest: Manifest, plan: Plan, summaries: list[PartSummary]
+) -> dict[str, Any]:
     """Writes what is left into the staging folder, the manifest last; returns status, rejects and facts."""
-    return _Finish(job, staging, manifest, plan, summaries).run()
+    return _Finish(job, staging, pack, manifest, plan, summaries).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class _Finish:
 
     job: str
     staging: Path
+    pack: Path | str
     manifest: Manifest
     plan: Plan
     summaries: list[PartSummary]
@@ -86,4 +91,12 @@ class _Finish:
             "duration_us": max((one.last_us for one in self.summaries), default=0),
             "failures": [failure for one in self.summaries for failure in one.failures],
             "rows": rows,
+            **self._delivery(),
         }
+
+    def _delivery(self) -> dict[str, Any]:
+        """Of ordinary engines: whether what was given to the outside was given once."""
+        if not self.manifest.protocol.observed:
+            return {}
+        with open_bundle(self.pack) as bundle:
+            return {"delivery": delivery(bundle)}

@@ -64,7 +64,7 @@ class Ingest:
         summaries = self._decode(context, manifest, plan)
         self._check_stop()
         self._progress("finishing", plan.bytes, plan.bytes, "Writing roll-ups")
-        return finish(self.job, self.staging, manifest, plan, summaries)
+        return finish(self.job, self.staging, self.pack, manifest, plan, summaries)
 
     def _empty_staging(self) -> None:
         if self.staging.exists():

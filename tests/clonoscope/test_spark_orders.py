@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from replay.bundle.reader import open_bundle
+from replay.guarantees.delivery import delivery
 from tests.clonoscope.adapted import dumped, gaps, shown, side_by_side
 from tests.clonoscope.spark_jobs import EXAMPLE, SparkJob
 from tests.clonoscope.spark_shop import Shop, open_shop
@@ -77,6 +78,23 @@ def test_the_recording_shows_order_1207_twice_with_two_prices_and_names_the_line
     assert "output" in written["compared"] and "differ in output too" in written["sentence"]
 
 
+def test_the_recording_says_at_least_once_with_order_1207_and_both_prices_and_the_line(told: tuple[Path, Shop]) -> None:
+    folder, shop = told
+    with open_bundle(folder / "orders.zip") as bundle:
+        verdict = delivery(bundle)
+    assert verdict is not None and verdict["verdict"] == "at least once", verdict
+    assert "orders-write.0 gave the outputs of 4 source records to the outside more than once" in verdict["sentence"]
+    # What the shop holds says the same.
+    orders = [one["order"] for one in shop.orders]
+    assert verdict["outputs"] == len(orders) and verdict["count"] == sum(orders.count(one) > 1 for one in set(orders))
+    first, *others = verdict["twice"]
+    assert first["said"] == "1207 twice: price 19.9 and 24.9" and (first["epoch"], first["attempts"]) == (1, [0, 1])
+    assert {one["said"] for one in others} == {f"{order} twice, the same" for order in (1204, 1205, 1206)}
+    (choice,) = verdict["choices"]
+    assert (choice["task"], choice["line"]) == ("orders-price.0", LINE)
+    assert choice["said"] == ["the call ask gave 19.9", "the call ask gave 24.9"]
+
+
 def test_attempts_are_batches_that_ran_again(told: tuple[Path, Shop], tmp_path: Path) -> None:
     folder, _ = told
     with open_bundle(folder / "orders.zip") as bundle:
@@ -109,6 +127,9 @@ def test_with_precise_retries_and_a_sink_that_knows_orders_the_same_kill_ends_ex
         for task in ("orders-price.0", "orders-write.0"):
             report = side_by_side(bundle, task)
             assert report["only_longer"] == "second", report["sentence"]
+        verdict = delivery(bundle)
+        assert verdict is not None and verdict["verdict"] == "exactly once", verdict
+        assert (verdict["outputs"], verdict["once_by_id"], verdict["twice"]) == (16, 4, [])
         (ended,) = [
             event for event in bundle.events() if event["type"] == "retry-ended" and event["task"] == "orders-price.0"
         ]

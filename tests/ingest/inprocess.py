@@ -21,7 +21,7 @@ def ingested_here(pack: Path, data: Path, *, part_bytes: int | None = None) -> t
     plan = plan_ingest(opened, Graph(manifest), part_bytes=part_bytes)
     opened.close()
     summaries = [work(PartTask(part, str(pack), str(staging), manifest)) for part in plan.parts]
-    result = finish("j_1", staging, manifest, plan, summaries)
+    result = finish("j_1", staging, pack, manifest, plan, summaries)
     publish(data, staging, "j_1", "w", 0)
     return Lake(data).job("j_1"), result | {"parts": len(plan.parts)}
 

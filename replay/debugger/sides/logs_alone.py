@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from replay.bundle.lines import read_lines
 from replay.bundle.members import member_name
 from replay.debugger.outcome import DivergenceFound
+from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.inputs import Payloads
 from replay.debugger.recorded.members import placed_receipts
-from replay.debugger.sides.trace import Item, Noting, digest, shown
+from replay.debugger.sides.trace import Difference, Item, Lockstep, Noting, Trace, digest, shown
 from replay.debugger.writing import words
 from replay.debugger.writing.steps import Progress
 from replay.errors import CorruptMember
@@ -35,21 +37,39 @@ def note_logs(
     Nothing is executed: in place of steps, the records that were taken before are counted.
     """
     try:
-        taken = _determinants(side, noting, since)
+        epochs = side.source.epochs(side.task, side.attempt, MAIN)
+        taken = _determinants(side, noting, [epoch for epoch in epochs if epoch >= since])
         _inputs(side, noting, since)
         _lines(side, noting, taken)
     except (CorruptMember, DivergenceFound) as fault:
         side.broke = str(fault)
 
 
-def _determinants(side: Side, noting: Noting, since: int) -> dict[int, tuple[int, int]]:
-    """Gives the records that were taken: of each epoch the first, counted since `since`, and how many."""
+@dataclass(slots=True)
+class _Log:
+    """The main log of one epoch of an attempt."""
+
+    source: RecordingSource
+    task: str
+    attempt: int
+
+
+def differing_choice(source: RecordingSource, task: str, attempts: tuple[int, int], epoch: int) -> Difference | None:
+    """The first determinant of an epoch that two attempts of a task do not share."""
+    logs = [_Log(source, task, attempt) for attempt in attempts]
+    with Trace() as trace:
+        _determinants(logs[0], trace, [epoch])
+        against = Lockstep(trace)
+        _determinants(logs[1], against, [epoch])
+        return next((one for one in against.finish() if one.stream == "determinant"), None)
+
+
+def _determinants(side: Side | _Log, noting: Noting, epochs: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """Gives the records that were taken: of each epoch the first, counted since the first of them, and how many."""
     before = 0
     found: dict[int, tuple[int, int]] = {}
     seeded, sites = side.source.graph.vertex_of(side.task).seeds_random, _sites(side)
-    for epoch in side.source.epochs(side.task, side.attempt, MAIN):
-        if epoch < since:
-            continue
+    for epoch in epochs:
         data, records = side.source.log_bytes(side.task, side.attempt, MAIN, epoch), 0
         for offset, length, determinant in side.source.determinants(side.task, side.attempt, MAIN, epoch):
             asked, line = _asked(determinant, sites)
@@ -67,7 +87,7 @@ def _determinants(side: Side, noting: Noting, since: int) -> dict[int, tuple[int
     return found
 
 
-def _sites(side: Side) -> dict[int, str]:
+def _sites(side: Side | _Log) -> dict[int, str]:
     """Where the calls of an attempt stand, by number: processes give numbers in the order in which they come by."""
     name = f"tasks/{side.task}/{side.attempt}/sites.ndjson"
     if name not in side.source.members:

@@ -1,0 +1,64 @@
+"""A job's page says whether every output was given once: with the outputs, the line and the attempts that prove it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from dashboard import store
+from dashboard.models import Job, PayloadLook, Share
+from dashboard.queries.lake import lake
+from ingest.lake.schema import SCHEMA_VERSION
+from replay.bundle.containers import open_container
+from replay.bundle.pack import write_pack
+from tests.clonoscope.test_side_by_side import run
+from tests.dashboard.pages.conftest import as_seen_by
+from tests.ingest.inprocess import ingested_here
+
+PRICES = ("19.9", "24.9")
+
+
+@pytest.fixture
+def job(owner: User, guest: User, tmp_path: Path, settings) -> Iterator[Job]:
+    """An epoch that was executed twice, and a second order with another price; the guest sees no payloads."""
+    bundle = run(tmp_path / "recorded", (4.5, 19.9), (4.5, 24.9))
+    pack = store.pack_path("j_1")
+    pack.parent.mkdir(parents=True, exist_ok=True)
+    with open_container(bundle) as container:
+        write_pack(container, pack)
+    _, result = ingested_here(pack, tmp_path)
+    settings.LAKE_ROOT = tmp_path
+    lake.cache_clear()
+    made = Job.objects.create(
+        id="j_1", owner=owner, name="orders", status="ready", facts=result["facts"], schema_version=SCHEMA_VERSION
+    )
+    Share.objects.create(job=made, user=guest, payloads=False)
+    yield made
+    lake.cache_clear()
+
+
+def test_it_shows_what_went_out_twice_and_the_line_that_made_it_differ(job: Job, owner: User) -> None:
+    page = as_seen_by(owner).get(f"/jobs/{job.id}/").content.decode()
+    assert "p.0 gave the outputs of 2 source records to the outside more than once, 1 of them not the same" in page
+    assert "1 twice: 19.9 and 24.9" in page and "0 twice, the same" in page
+    assert "clonoscope.external(look_up, price)" in page and "the call look_up gave 24.9" in page
+    assert "/compare/?job=j_1&amp;task=p.0&amp;attempt=0&amp;other_attempt=1" in page
+
+
+def test_who_may_not_see_payloads_sees_how_often_and_where(job: Job, guest: User) -> None:
+    client = as_seen_by(guest)
+    page = client.get(f"/jobs/{job.id}/").content.decode()
+    told = client.get(f"/api/v1/jobs/{job.id}").json()
+    assert not any(price in text for price in PRICES for text in (page, str(told)))
+    assert "more than once, 1 of them not the same" in page and "•••" in page
+    assert told["delivery"]["verdict"] == "at least once" and told["delivery"]["twice"][0]["said"] == "•••"
+    assert told["delivery"]["choices"][0]["said"] == ["•••", "•••"] and not PayloadLook.objects.exists()
+
+
+def test_the_api_tells_it_with_the_job_and_keeps_the_look(job: Job, owner: User) -> None:
+    client = as_seen_by(owner)
+    (listed,) = client.get("/api/v1/jobs").json()["jobs"]
+    assert not any(price in str(listed) for price in PRICES) and not PayloadLook.objects.exists()
+    told = client.get(f"/api/v1/jobs/{job.id}").json()["delivery"]
+    assert told["twice"][0]["said"] == "1 twice: 19.9 and 24.9" and PayloadLook.objects.count() == 1
