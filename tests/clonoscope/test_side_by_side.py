@@ -45,7 +45,7 @@ def test_the_first_answer_that_differs_is_named_and_so_is_the_output(tmp_path: P
 
 def test_that_one_goes_on_is_said_only_where_nothing_else_differs(tmp_path: Path) -> None:
     report = compared(run(tmp_path, (4.5, 19.9), (4.5, 19.9), epochs=3))
-    assert report["only_longer"] == "second" and "goes on with" in report["sentence"]
+    assert report["only_longer"] == "second" and "attempt 1 goes on: " in report["sentence"]
 
 
 def test_an_output_that_only_one_gave_is_a_difference(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from dashboard import store
-from dashboard.models import Job, PayloadLook, Share
+from dashboard.models import Job, JobShare, PayloadLook
 from dashboard.queries.lake import lake
 from ingest.lake.schema import SCHEMA_VERSION
 from replay.bundle.containers import open_container
@@ -33,7 +33,7 @@ def job(owner: User, guest: User, tmp_path: Path, settings) -> Iterator[Job]:
     made = Job.objects.create(
         id="j_1", owner=owner, name="orders", status="ready", facts=result["facts"], schema_version=SCHEMA_VERSION
     )
-    Share.objects.create(job=made, user=guest, payloads=False)
+    JobShare.objects.create(job=made, user=guest, payloads=False)
     yield made
     lake.cache_clear()
 
