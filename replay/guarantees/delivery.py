@@ -82,6 +82,8 @@ def delivery(source: RecordingSource) -> dict[str, Any] | None:
                 ledger.lacks(why)
     if not ledger.outputs:
         ledger.lacks("no output is recorded")
+    if not ledger.missing_count and not ledger.twice:
+        _of_choices(ledger, sorted({epoch for task in tasks if task.gives for epoch in task.again}))
     return _report(ledger)
 
 
@@ -116,6 +118,17 @@ def _of_elsewhere(ledger: _Ledger, task: OfTask, ran_again: set[int]) -> None:
             f"epoch {elsewhere[0]} ran again in other tasks and not in {printable(task.id)}: what that gave may have "
             "been given by another task too"
         )
+
+
+def _of_choices(ledger: _Ledger, again: list[int]) -> None:
+    """A write's line may be missing where its attempt ended right behind it; what chose the same wrote the same."""
+    for epoch in again:
+        if chosen := differing_choices(ledger.source, epoch):
+            ledger.lacks(
+                f"{printable(chosen[0]['task'])} chose otherwise when epoch {epoch} ran again, and a write that "
+                "followed from the choice before may have left without being recorded"
+            )
+            return
 
 
 def _of_epoch(ledger: _Ledger, task: OfTask, held: Held, last: Last) -> None:

@@ -34,9 +34,11 @@ class Ends:
         found = cls(at_work=_may_go_on(source.manifest.complete, source.manifest.raw.get("processes")))
         for event in source.events():
             task, attempt, checkpoint = event.get("task"), event.get("attempt"), event.get("checkpoint")
+            if not isinstance(task, str) or task not in source.graph:
+                task = "a task that the manifest does not list"
             if event["type"] == "gap":
-                found.gaps[str(task)] += 1
-            if not isinstance(task, str) or type(attempt) is not int:
+                found.gaps[task] += 1
+            if type(attempt) is not int:
                 continue
             if event["type"] == "task-failed":
                 found.failed.add((task, attempt))
