@@ -22,6 +22,8 @@ from replay.guarantees.said import given_in_words, sentence
 from replay.guarantees.writes import Held, Last, Twice, Writes
 
 Verdict = Literal["exactly once", "at least once", "undecided"]
+IMPORTED = "imported.json"
+"""The member that an importer leaves: see docs/importers.md."""
 MOST_SHOWN = 20
 MOST_MISSING = 20
 
@@ -63,8 +65,10 @@ class _Ledger:
 
 
 def delivery(source: RecordingSource) -> dict[str, Any] | None:
-    """The verdict with its evidence, as JSON; None of a recording of a protocol that decides what is delivered."""
-    if not source.manifest.protocol.observed:
+    """The verdict with its evidence, as JSON; None of a recording of a protocol that decides what is delivered, and of
+    what is no recording of a job's outputs: an excerpt, which leaves out what it can, and an import."""
+    manifest = source.manifest
+    if not manifest.protocol.observed or "excerpt" in manifest.raw or IMPORTED in source.members:
         return None
     ledger, ends = _Ledger(source), Ends()
     with ledger.reading():

@@ -13,10 +13,11 @@ import pytest
 
 import clonoscope
 from replay.bundle.reader import open_bundle
-from replay.guarantees.delivery import delivery
+from replay.bundle.writer import BundleWriter
+from replay.guarantees.delivery import IMPORTED, delivery
 from replay.guarantees.writes import MOST_OUTPUTS_OF_A_RECORD
 from tests.clonoscope.recorded import recording
-from tests.replay.guarantees.worlds import TASK, World
+from tests.replay.guarantees.worlds import TASK, World, manifest
 
 SEEDS = range(400)
 
@@ -247,11 +248,13 @@ def test_values_may_be_nested_as_deep_as_they_like(depth: int, tmp_path: Path) -
     assert found["verdict"] == "at least once" and found["count"] == (3 if depth < 500 else found["count"])
 
 
-def test_protocols_that_decide_it_themselves_get_none(tmp_path: Path) -> None:
-    from replay.bundle.writer import BundleWriter
-    from tests.replay.guarantees.worlds import manifest
-
+@pytest.mark.parametrize("more", [{"observed": False}, {"excerpt": {"of": ""}}, {}])
+def test_protocols_that_decide_it_themselves_excerpts_and_imports_get_none(
+    more: dict[str, Any], tmp_path: Path
+) -> None:
     with BundleWriter(tmp_path / "b.zip") as writer:
-        path = writer.close(manifest(observed=False))
+        if not more:
+            writer.append(IMPORTED, b"{}")
+        path = writer.close(manifest(**more))
     with open_bundle(path) as bundle:
         assert delivery(bundle) is None
