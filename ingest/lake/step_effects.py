@@ -44,7 +44,7 @@ def write_effects(causes: Sequence[Path], folder: Path) -> list[list[Path]]:
                 steps, named = steps[is_step], named.filter(pa.array(is_step))
             of = pc.utf8_slice_codeunits(named, len(_STEP)).cast(pa.int64()).to_numpy()
             is_near = steps - of <= NEAR_STEPS
-            _add_sorted(near, steps[is_near], of[is_near])
+            _add_sorted(near, steps[is_near], of[is_near], named.filter(pa.array(is_near)))
             late.append((steps[~is_near], of[~is_near]))
             if sum(len(one) for one, _ in late) >= STRETCH_ROWS:
                 _add_late(far, late)
@@ -66,13 +66,14 @@ def _stretches(causes: Sequence[Path]) -> Iterator[tuple[Numbers, pa.Array]]:
 
 
 def _add_late(writer: TableWriter, late: list[tuple[Numbers, Numbers]]) -> None:
-    _add_sorted(writer, *(np.concatenate(some) for some in zip(*late, strict=True)))
+    steps, of = (np.concatenate(some) for some in zip(*late, strict=True))
+    _add_sorted(writer, steps, of, causes_of(of))
     late.clear()
 
 
-def _add_sorted(writer: TableWriter, steps: Numbers, of: Numbers) -> None:
+def _add_sorted(writer: TableWriter, steps: Numbers, of: Numbers, named: pa.Array) -> None:
     order = np.argsort(of, kind="stable")
-    _add(writer, steps[order], causes_of(of[order]))
+    _add(writer, steps[order], named.take(pa.array(order)))
 
 
 def _add(writer: TableWriter, steps: Numbers, causes: pa.Array) -> None:

@@ -61,7 +61,7 @@ TAKEN = table(
 OPEN_ORDERS = table("open_orders", {"step": _I64, "before": _I64}, counting="step")
 STEP_TABLES: dict[str, Table] = {one.name: one for one in (STEPS, CAUSES, STATE_CHANGES, BUFFERS, TAKEN, OPEN_ORDERS)}
 
-EFFECTS = Table("effects", CAUSES.schema)
+EFFECTS = Table("effects", CAUSES.schema, counting=CAUSES.counting, distinct=CAUSES.distinct)
 """`causes` sorted by (cause, step): what followed from a step."""
 
 STRETCH_STEPS = 65_536

@@ -20,19 +20,27 @@ def texts(sentence: Sentence, values: Sequence[Values]) -> pa.Array:
     """What steps that say this sentence say, each with its own values."""
     columns = zip(*values, strict=True)
     pieces: list[pa.Array | pa.Scalar] = []
+    same = ""
     for before, takes in sentence.parts:
-        if before:
-            pieces.append(pa.scalar(before, pa.string()))
-        if takes is not None:
-            pieces.append(_gap(next(columns), takes))
-    said = pieces[0] if len(pieces) == 1 else pc.binary_join_element_wise(*pieces, _NOTHING_BETWEEN)
-    return pa.repeat(said, len(values)) if isinstance(said, pa.Scalar) else said
+        same += before
+        gap = "" if takes is None else _gap(next(columns), takes)
+        if isinstance(gap, str):
+            same += gap
+            continue
+        pieces += [pa.scalar(same, pa.string()), gap] if same else [gap]
+        same = ""
+    if not pieces:
+        return pa.repeat(pa.scalar(same, pa.string()), len(values))
+    if same:
+        pieces.append(pa.scalar(same, pa.string()))
+    return pieces[0] if len(pieces) == 1 else pc.binary_join_element_wise(*pieces, _NOTHING_BETWEEN)
 
 
-def _gap(column: Sequence[Any], takes: str) -> pa.Array | pa.Scalar:
+def _gap(column: Sequence[Any], takes: str) -> pa.Array | str:
     """What goes into one gap; many steps in a row may have the same there."""
-    same = column[0] == column[-1] and column.count(column[0]) == len(column)
-    return _WRITTEN[takes](column[:1])[0] if same else _WRITTEN[takes](column)
+    if column[0] == column[-1] and column.count(column[0]) == len(column):
+        return str(_WRITTEN[takes](column[:1])[0].as_py())
+    return _WRITTEN[takes](column)
 
 
 def causes_of(steps: npt.NDArray[np.int64]) -> pa.Array:
@@ -56,14 +64,15 @@ def _large_number(column: Sequence[Any]) -> pa.Array:
 
 
 def _set_apart(numbers: npt.NDArray[np.int64]) -> pa.Array:
-    """With a comma before the last three digits, and before as many as stand before these, and so on."""
-    small = numbers < _THOUSAND
-    if small.all():
-        return _text(numbers)
-    thousands, rest = np.divmod(numbers, _THOUSAND)
-    last_three = pc.utf8_slice_codeunits(_text(rest + _THOUSAND), 1)
-    large = pc.binary_join_element_wise(_set_apart(thousands), last_three, pa.scalar(",", pa.string()))
-    return pc.if_else(pa.array(small), _text(numbers), large) if small.any() else large
+    """With a comma before the last three digits, before the three that stand before these, and so on."""
+    text, most = _text(numbers), int(numbers.max())
+    least, place = _THOUSAND, -3
+    while least <= most:
+        large = numbers >= least
+        apart = pc.binary_replace_slice(text, place, place, ",")
+        text = apart if large.all() else pc.if_else(pa.array(large), apart, text)
+        least, place = least * _THOUSAND, place - 4
+    return text
 
 
 def _text(numbers: npt.NDArray[np.int64]) -> pa.Array:

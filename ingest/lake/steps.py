@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.lake.manifest import write_json
-from ingest.lake.step_columns import changes_of, columns_of
+from ingest.lake.step_columns import FIELDS, KEY_BEFORE_AFTER, changes_of, columns_of
 from ingest.lake.step_schema import LATER_TABLES, SPILL, STEP_ROW_GROUP_ROWS, STEP_TABLES, STEPS_VERSION
 from ingest.lake.writers import ROWS_AT_ONCE, TableWriter
 from replay.debugger.ports import BufferRow, Change, Step
@@ -50,9 +50,10 @@ class ParquetStepSink:
         self._busy = False
         self._fault: BaseException | None = None
         self._writers: dict[str, TableWriter] = {}
-        self._steps: list[Step] = []
-        self._changes: list[tuple[int, str, Sequence[Change]]] = []
-        self._changed_keys = 0
+        # The fields of step after step: a column is every so-and-so-many-th, and no step outlives being handed over.
+        self._fields: list[Any] = []
+        self._changes: list[tuple[int, str, int]] = []
+        self._changed: list[str | None] = []
         self._rows: dict[str, list[Row]] = {name: [] for name in ("taken", "buffers", "open_orders")}
         self._taken = self._rows["taken"]
 
@@ -67,13 +68,14 @@ class ParquetStepSink:
     def step(self, step: Step) -> None:
         if self.steps % LOOK_EVERY_STEPS == 0:
             self._look()
-        self._steps.append(step)
+        self._fields.extend(step)
         self.steps += 1
 
     def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:
-        self._changes.append((step, task, changes))
-        self._changed_keys += len(changes)
-        if self._changed_keys >= MOST_ROWS:  # one step may change, or restore, a million keys
+        self._changes.append((step, task, len(changes)))
+        for change in changes:
+            self._changed.extend(change)
+        if len(self._changed) >= MOST_ROWS * KEY_BEFORE_AFTER:  # one step may change, or restore, a million keys
             self._gather()
 
     def taken(self, step: int, task: str, determinant: str, value: int | None, name: str | None) -> None:
@@ -123,21 +125,21 @@ class ParquetStepSink:
     def _look(self) -> None:
         if self._is_due():
             self._write_chunk()
-        elif len(self._steps) >= ROWS_AT_ONCE:
+        elif len(self._fields) >= ROWS_AT_ONCE * FIELDS:
             self._gather()
 
     def _gather(self) -> None:
         with self._writing():
-            if self._steps:
-                steps, causes, rows = columns_of(self._steps)
-                self._writer("steps").add(steps, len(self._steps))
+            if self._fields:
+                steps, causes, rows = columns_of(self._fields)
+                self._writer("steps").add(steps, len(self._fields) // FIELDS)
                 if rows:
                     self._writer("causes").add(causes, rows)
-                self._steps.clear()
-            for changed, rows in changes_of(self._changes, ROWS_AT_ONCE) if self._changes else ():
+                self._fields.clear()
+            for changed, rows in changes_of(self._changes, self._changed, ROWS_AT_ONCE) if self._changes else ():
                 self._writer("state_changes").add(changed, rows)
             self._changes.clear()
-            self._changed_keys = 0
+            self._changed.clear()
             for name, told in self._rows.items():
                 if told:
                     self._writer(name).add_rows(told)

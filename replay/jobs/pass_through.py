@@ -13,6 +13,8 @@ from replay.runtime.operators.keyed import Pairs
 _CHANCES = 1 << 30
 _SLOTS = 64
 _KEYS = 24
+# As Pairs(…) does, in half the time: this is done for every record of a replay.
+_new_pairs = tuple.__new__
 
 
 class _Counting(Operator):
@@ -96,11 +98,16 @@ class PassThrough(Operator):
     def changed(self) -> Mapping[str, Any] | None:
         """The counts in all, and those of the keys that came."""
         touched, by_key = self._touched, self.by_key
-        self._touched = set()
-        if touched is None or type(self).snapshot is not PassThrough.snapshot:
+        if touched is None:
+            self._touched = set() if type(self).snapshot is PassThrough.snapshot else None
             return None
-        put = [(key, by_key[key]) for key in (sorted(touched) if len(touched) > 1 else touched)]
-        counts = {"records": self.records, "by_key": Pairs(put, [])}
+        if len(touched) == 1:  # after every record
+            key = touched.pop()
+            put = [(key, by_key[key])]
+        else:
+            put = [(key, by_key[key]) for key in sorted(touched)]
+            touched.clear()
+        counts = {"records": self.records, "by_key": _new_pairs(Pairs, (put, []))}
         return {**counts, "slots": self._slots()} if self.slots else counts
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -131,6 +131,7 @@ Determinant = (
     Order | Timestamp | Rng | Serializable | TimerTrigger | SourceCheckpoint | IgnoreCheckpoint | BufferBuilt | Take
 )
 Async = TimerTrigger | SourceCheckpoint | IgnoreCheckpoint
+_ASYNC = frozenset((TimerTrigger, SourceCheckpoint, IgnoreCheckpoint))
 
 KINDS: tuple[type[Determinant], ...] = (
     Order,
@@ -150,4 +151,4 @@ KIND_OF_TAG: dict[int, str] = {one.TAG: one.kind for one in KINDS}
 
 def is_async(determinant: Determinant) -> TypeGuard[Async]:
     """Whether it is pinned by its record count, rather than by what the task does next."""
-    return isinstance(determinant, (TimerTrigger, SourceCheckpoint, IgnoreCheckpoint))
+    return type(determinant) in _ASYNC

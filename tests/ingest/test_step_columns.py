@@ -1,6 +1,7 @@
 """Steps made into columns thousands at a time say what each of them says by itself."""
 
 import random
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -72,7 +73,7 @@ def drawn(rng: random.Random, count: int) -> list[Step]:
 def test_columns_are_the_rows_and_the_causes_of_each_step(seed: int):
     rng = random.Random(f"steps {seed}")
     steps = drawn(rng, rng.choice((1, 2, 50, 300)))
-    columns, causes, rows = columns_of(steps)
+    columns, causes, rows = columns_of(list(chain.from_iterable(steps)))
     written_steps = batch_of(STEPS.schema, columns, len(steps)).to_pylist()
     assert written_steps == [step.row()._asdict() for step in steps], f"seed {seed}"
     found = batch_of(CAUSES.schema, causes, rows).to_pylist()

@@ -19,8 +19,7 @@ class Lineage:
 
     def cause(self, thread: Thread, epoch: int, number: int, offset: int) -> str:
         """The determinant of that number and offset, as a cause: in the latest log that came so far."""
-        log = thread, epoch
-        known = self._logs.get(log) or self._read(thread, epoch)
+        known = self._logs.get((thread, epoch)) or self._read(thread, epoch)
         for length, name in known:
             if length > offset:
                 return f"{name}#{number}"

@@ -36,7 +36,8 @@ class StateNotes:
         if step is None or not (self.due or always):
             return
         self.due = False
-        changes = self._watch.look(self._of_task(), always=always)
+        of_task = self._of_task() if self._is_source or self._body.watermark_ms is not None else _NOTHING
+        changes = self._watch.look(of_task, always=always)
         if self._left:
             changes = self._since_left(changes)
         if changes:
@@ -44,8 +45,6 @@ class StateNotes:
 
     def _of_task(self) -> Mapping[str, str]:
         watermark_ms = self._body.watermark_ms
-        if not self._is_source and watermark_ms is None:
-            return _NOTHING
         offset = {"source.offset": str(self._body.source_offset)} if self._is_source else {}
         return offset if watermark_ms is None else {**offset, "watermark_ms": str(watermark_ms)}
 

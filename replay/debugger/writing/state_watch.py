@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from marshal import dumps
 from typing import Any
 
@@ -53,10 +53,11 @@ class StateWatch:
 
     def look(self, of_task: Mapping[str, str], *, always: bool = False) -> list[Change]:
         """What changed since; `of_task` is what there is to watch besides, as flat keys."""
-        self._ready_bytes += _BYTES_A_LOOK
-        if self._ready_bytes > self._most_bytes:
-            self._ready_bytes = self._most_bytes
-        if self._last_bytes > self._ready_bytes and not always:
+        ready = self._ready_bytes + _BYTES_A_LOOK
+        if ready > self._most_bytes:
+            ready = self._most_bytes
+        if self._last_bytes > ready and not always:
+            self._ready_bytes = ready
             self.skipped += 1
             self.behind = True
             return []
@@ -65,23 +66,29 @@ class StateWatch:
         found: list[Change] = []
         parts = self._operator.changed()
         if parts is None or not self._begun:
-            parts = self._operator.snapshot()
-            for name in [one for one in self._flat if one not in parts and one != _OF_THE_TASK]:
-                self._all_of(name, {}, found)
-                self._raw.pop(name, None)
+            parts = self._whole(found)
         for name, part in parts.items():
-            if type(part) is Pairs:
-                self._of_touched(name, part, found)
-            elif type(part) in _SCALARS:
+            kind = type(part)
+            if kind is Pairs:
+                self._of_pairs(name, part, found)
+            elif kind in _SCALARS:
                 self._of_scalar(name, part, found)
             else:
                 self._of(name, part, found)
         if of_task or _OF_THE_TASK in self._flat:
             self._all_of(_OF_THE_TASK, dict(of_task), found)
-        self._begun = True
-        self._last_bytes = self._bytes
-        self._ready_bytes -= self._bytes
+        self._last_bytes = bytes_looked_at = self._bytes
+        self._ready_bytes = ready - bytes_looked_at
         return found
+
+    def _whole(self, found: list[Change]) -> Mapping[str, Any]:
+        """All of a snapshot; what is in it no more is gone."""
+        parts = self._operator.snapshot()
+        for name in [one for one in self._flat if one not in parts and one != _OF_THE_TASK]:
+            self._all_of(name, {}, found)
+            self._raw.pop(name, None)
+        self._begun = True
+        return parts
 
     def _of(self, name: str, part: Any, found: list[Change]) -> None:
         """Of one entry of a snapshot. As bytes, since 1 and true are equal and yet not the same JSON."""
@@ -102,17 +109,16 @@ class StateWatch:
     def _of_scalar(self, name: str, value: Any, found: list[Change]) -> None:
         """A count changes with every record: of those nothing is kept beside the JSON."""
         after = repr(value) if type(value) is int else encoded(value)
-        values = self._flat.get(name)
         self._bytes += len(after)
-        if values is not None and len(values) == 1 and name in values:
-            before = values[name]
-            if before != after:
-                self._raw.pop(name, None)
-                values[name] = after
-                found.append((name, before, after))
-            return
         self._raw.pop(name, None)
-        self._all_of(name, {name: after}, found)
+        values = self._flat.get(name)
+        if values is None or len(values) != 1 or name not in values:
+            self._all_of(name, {name: after}, found)
+            return
+        before = values[name]
+        if before != after:
+            values[name] = after
+            found.append((name, before, after))
 
     def _of_map(self, name: str, pairs: dict[Any, Any], found: list[Change]) -> None:
         before = self._raw.get(name)
@@ -128,35 +134,22 @@ class StateWatch:
             if (old := before.get(key, _ABSENT)) is not value and (type(old) is not type(value) or old != value)
         ]
         gone = () if len(before) == len(after) and before.keys() == after.keys() else before.keys() - after.keys()
-        self._of_pairs(self._flat.setdefault(name, {}), name, put, sorted(gone), found)
+        self._of_pairs(name, Pairs(put, sorted(gone)), found)
 
     def _dumped(self, value: Any) -> bytes:
         data = dumps(value, _MARSHAL_VERSION)
         self._bytes += len(data)
         return data
 
-    def _of_touched(self, name: str, pairs: Pairs, found: list[Change]) -> None:
+    def _of_pairs(self, name: str, pairs: Pairs, found: list[Change]) -> None:
         """A map without pairs is an empty list, which stands in the state as such."""
         put, gone = pairs
         values = self._flat.get(name)
         if values is None:
             values = self._flat[name] = {}
-        if name in values and put:
+        if put and name in values:
             del values[name]
             found.append((name, "[]", None))
-        self._of_pairs(values, name, put, gone, found)
-        if not values:
-            values[name] = "[]"
-            found.append((name, None, "[]"))
-
-    def _of_pairs(
-        self,
-        values: dict[str, str],
-        name: str,
-        put: Iterable[tuple[Any, Any]],
-        gone: Iterable[Any],
-        found: list[Change],
-    ) -> None:
         for key, value in put:
             at = f"{name}[{key}]" if type(key) is str else flat_key(name, key)
             after = repr(value) if type(value) is int else encoded(value)
@@ -169,6 +162,9 @@ class StateWatch:
             at = flat_key(name, key)
             if at in values:
                 found.append((at, values.pop(at), None))
+        if not values:
+            values[name] = "[]"
+            found.append((name, None, "[]"))
 
     def _all_of(self, name: str, after: dict[str, str], found: list[Change]) -> None:
         before = self._flat.get(name, {})

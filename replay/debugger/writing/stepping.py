@@ -192,7 +192,9 @@ class Stepping:
             seq = taken.buffer.frame.seq
             step = steps.say(self._forms.delivers[taken.i], (record_count, key, seq), causes, (), None, seq)
         self._element = step
-        self._begin(step)
+        self._doing.begins(step)
+        if self._notes is not None:
+            self._notes.due = True
 
     def taking_watermark(self, i: int, watermark_ms: int, record_count: int) -> None:
         """A watermark is about to be processed."""
@@ -247,10 +249,10 @@ class Stepping:
             self._order_written = False
             return
         self._stand()
-        read = isinstance(determinant, _READ)
-        step = self._determinant(determinant, epoch, offset, self._doing.asks if read else ())
-        if read:
-            self._doing.read(step)
+        if isinstance(determinant, _READ):
+            self._doing.read(self._determinant(determinant, epoch, offset, self._doing.asks))
+        else:
+            self._determinant(determinant, epoch, offset)
 
     def _determinant(self, determinant: Determinant, epoch: int, offset: int, asked: tuple[int, ...] = ()) -> int:
         number = self._numbers.get(epoch, 0)
@@ -287,7 +289,10 @@ class Stepping:
             return
         size = size_of(determinant)
         begin = self.execution.log.length(MAIN, epoch) - size
-        values = (self._appends(epoch, begin), determinant.kind, begin, epoch)
+        does = "Chooses anew, and appends it" if self.free else "Appends it again"
+        if not self.free and self.followed.recovered is not None and self.followed.is_beyond(MAIN, epoch, begin):
+            does = "Appends it"
+        values = (does, determinant.kind, begin, epoch)
         causes = self._causes_of_append(determinant)
         step = self.steps.say(self._forms.appends, values, causes, (), begin, None, size)
         if self.free:  # nothing was taken from a log before
@@ -303,11 +308,6 @@ class Stepping:
         if isinstance(determinant, Order):
             return self.steps.last("take-buffer")
         return self._doing.asks or self.steps.last("restore")
-
-    def _appends(self, epoch: int, offset: int) -> str:
-        if self.free:
-            return "Chooses anew, and appends it"
-        return f"Appends it{'' if self.followed.is_beyond(MAIN, epoch, offset) else ' again'}"
 
     def firing(self, determinant: Determinant) -> None:
         """An asynchronous determinant is about to be executed; the step is written when it is taken from the log."""
@@ -350,7 +350,7 @@ class Stepping:
         thread = thread_of_output(k)
         channel = self.shape.outputs[k].channel
         left = 0 if self.execution is None else self.execution.body.writers[k].queued_bytes
-        causes = [f"step:{step}" for step in self._filled[k].cut(len(cut.payload), left=left)]
+        causes = self._filled[k].cut(len(cut.payload), left=left)
         beyond = named is not None and self.followed.is_beyond(thread, named.epoch, named.offset)
         if named is not None:
             whose = f"The new attempt's own log of {thread}" if beyond else f"The log of {thread}"
@@ -367,12 +367,12 @@ class Stepping:
                 size=5,
             )
             self.steps.took(taken, BufferBuilt(named.buffer_bytes))
-            causes.append(f"step:{taken}")
+            causes.append(taken)
         self.steps.write(
             "cut-buffer",
             flow_words.cut_words(channel, cut, anew=beyond or self.free),
             actor=thread,
-            causes=causes or self.steps.caused_by("restore"),
+            of_steps=tuple(causes) or self.steps.last("restore"),
             log=thread,
             log_offset=None if named is None else named.offset,
             channel=channel,

@@ -52,6 +52,7 @@ class StepWriter:
         *,
         actor: str = MAIN,
         causes: Iterable[str] = (),
+        of_steps: tuple[int, ...] = (),
         log: str | None = None,
         log_offset: int | None = None,
         channel: str | None = None,
@@ -60,7 +61,7 @@ class StepWriter:
     ) -> int:
         """Writes a step that is put into words already, and its causes; returns its number."""
         form = self.form(kind, actor, log, channel)
-        return self.say(form, (text,), (), tuple(causes), log_offset, buffer, size)
+        return self.say(form, (text,), of_steps, tuple(causes), log_offset, buffer, size)
 
     def form(self, kind: str, actor: str = MAIN, log: str | None = None, channel: str | None = None) -> StepForm:
         """Of steps that are put into words already."""

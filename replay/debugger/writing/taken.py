@@ -17,10 +17,12 @@ from replay.log.determinants import (
 )
 from replay.services.external import call_fields
 
+_NUMBERS = (Timestamp, Rng)
+
 
 def facts_of(determinant: Determinant) -> tuple[int | None, str | None]:
     """(value, name): the channel, time, number, checkpoint or size; and which timer, call or type of checkpoint."""
-    if isinstance(determinant, Timestamp | Rng):  # first, as there are most of them
+    if isinstance(determinant, _NUMBERS):  # first, as there are most of them
         return determinant.value, None
     match determinant:
         case Order(channel) | Take(channel):
