@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,12 @@ import pyarrow.compute as pc
 from replay.debugger.writing.sentences import LARGE_NUMBER, NUMBER, WORDS, Sentence, Values
 
 _THOUSAND = 1_000
-_NOTHING_BETWEEN = pa.scalar("", pa.string())
+
+
+@cache
+def _nothing_between() -> pa.Scalar:
+    """Not made when this is loaded: Arrow takes a GiB of addresses at its first value, and limits come after that."""
+    return pa.scalar("", pa.string())
 
 
 def texts(sentence: Sentence, values: Sequence[Values]) -> pa.Array:
@@ -33,7 +39,7 @@ def texts(sentence: Sentence, values: Sequence[Values]) -> pa.Array:
         return pa.repeat(pa.scalar(same, pa.string()), len(values))
     if same:
         pieces.append(pa.scalar(same, pa.string()))
-    return pieces[0] if len(pieces) == 1 else pc.binary_join_element_wise(*pieces, _NOTHING_BETWEEN)
+    return pieces[0] if len(pieces) == 1 else pc.binary_join_element_wise(*pieces, _nothing_between())
 
 
 def _gap(column: Sequence[Any], takes: str) -> pa.Array | str:
@@ -45,7 +51,7 @@ def _gap(column: Sequence[Any], takes: str) -> pa.Array | str:
 
 def causes_of(steps: npt.NDArray[np.int64]) -> pa.Array:
     """Steps as causes: `step:17`."""
-    return pc.binary_join_element_wise(pa.scalar("step:", pa.string()), _text(steps), _NOTHING_BETWEEN)
+    return pc.binary_join_element_wise(pa.scalar("step:", pa.string()), _text(steps), _nothing_between())
 
 
 def _words(column: Sequence[Any]) -> pa.Array:

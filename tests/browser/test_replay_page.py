@@ -250,7 +250,7 @@ def test_a_page_that_saw_the_end_can_do_what_one_opened_then_can_and_says_once_t
     visit: Visit, killed_job: str
 ) -> None:
     visitor = visit()
-    visitor.expects("404|WebSocket")
+    visitor.expects("404|410|WebSocket")
     page = visitor.open(f"/jobs/{killed_job}/")
     page.get_by_role("button", name="Start the replay").click()
     expect(page.locator("#verdict")).to_contain_text("identical", timeout=120_000)

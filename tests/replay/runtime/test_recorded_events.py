@@ -16,7 +16,7 @@ WORLDS = 40
 # Not every event of the type has these: which of the two began it, one blow of several, a wait for a slot, a
 # standby that loads, latency where it ends.
 CONDITIONAL = {
-    "attempt-started": {"failure", "rollback", "diverged"},
+    "attempt-started": {"failure", "rollback", "diverged", "why"},
     "channel-reconnected": {"diverged"},
     "task-failed": {"together"},
     "task-rescheduled": {"waited_us"},
