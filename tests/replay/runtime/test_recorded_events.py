@@ -18,14 +18,14 @@ WORLDS = 40
 CONDITIONAL = {
     "attempt-started": {"failure", "rollback", "diverged", "why"},
     "channel-reconnected": {"diverged"},
-    "task-failed": {"together"},
+    "task-failed": {"together", "how"},
     "task-rescheduled": {"waited_us"},
     "restore-started": {"host"},
     "state-restored": {"host"},
     "metric": {"latency_p50_us", "latency_p99_us"},
 }
-# Written by recorders that lose something: the engine's never does.
-NEVER_HERE = {"gap"}
+# Written by recorders of real jobs, which lose something, or answer a retry: the engine never does.
+NEVER_HERE = {"gap", "retry-began", "retry-ended", "sync-failed"}
 HEAD = {"n", "t_us", "type", "at", "attempt", "re", "failure"}
 
 
