@@ -194,6 +194,6 @@ def test_a_job_is_cancelled_at_once_tried_again_and_deleted_without_a_trace(
         wait_until(lambda: replays_of(client, job_id)[0]["status"] == "ready", "the replay", 60)
 
         assert client.delete(job).status_code == 204
-        assert client.get(job).status_code == 404
+        assert client.get(job).status_code == 410
     left = [path for folder in ("store", "lake", "staging", "logs/jobs") for path in (data / folder).rglob("*")]
     assert [path for path in left if path.name[:2] in ("j_", "r_")] == []

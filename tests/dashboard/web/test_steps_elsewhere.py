@@ -324,15 +324,15 @@ def test_a_server_that_is_killed_meanwhile_leaves_nothing(
         told(steps=400_000)(members)
 
     data = again(steps_of(site, bundle, "pricing"), many)
-    before = [one for one in lying(server) if "elsewhere" in one]
+    before = [one for one in lying(server) if ".elsewhere" in one]
     with server.client(people["ada"]) as client:
         sending = threading.Thread(target=lambda: _quietly(lambda: send(client, job, data)))
         sending.start()
-        wait_until(lambda: [one for one in lying(server) if "elsewhere" in one] != before, "its folder", 60)
+        wait_until(lambda: [one for one in lying(server) if ".elsewhere" in one] != before, "its folder", 60)
         server.stop(signal.SIGKILL)
         sending.join()
     server.start()
-    wait_until(lambda: [one for one in lying(server) if "elsewhere" in one] == before, "leftovers to go", 90)
+    wait_until(lambda: [one for one in lying(server) if ".elsewhere" in one] == before, "leftovers to go", 90)
     with server.client(people["ada"]) as client:
         assert send(client, job, steps_of(site, bundle, "pricing")).status_code == 202
 
