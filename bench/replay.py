@@ -40,7 +40,7 @@ RATE_PER_S = 50_000.0
 # The job, the task whose attempt is replayed, and how many steps it makes of an event.
 JOBS = {"pass-through": ("map-1.0", 4.0), "nexmark-q1": ("convert.0", 1.9)}
 LARGE = "pass-through"
-SPEED_STEPS = 400_000
+SPEED_STEPS = 1_000_000
 
 
 def main() -> None:
