@@ -65,6 +65,7 @@ def test_a_note_is_written_changed_and_deleted_by_keyboard_alone(visit: Visit, r
     expect(noted(page, "a range").get_by_role("link")).to_have_text("steps 120 to 130")
     expect(page.locator("#noted")).to_have_text("a range")
     page.reload()
+    page.wait_for_load_state("networkidle")  # notes are brought back once more as the socket opens, as new elements
     expect(noted(page, "a range")).to_have_attribute("aria-current", "true")
     noted(page, "a range").get_by_role("link").focus()
     page.keyboard.press("Enter")
