@@ -17,8 +17,8 @@ class ReplayLimits:
     cpu_s: int = 2 * 3600
     wall_s: int = 6 * 3600
 
-    def reached(self, which: str) -> str:
-        """One sentence: which limit ended a replay, and which setting it is."""
+    def reached(self, which: str, what: str = "the replay") -> str:
+        """One sentence: which limit ended a replay, or what else it bounds, and which setting it is."""
         of, setting = {
             MEMORY: (f"{_size(self.memory_bytes)} of memory", "CLONOSCOPE_REPLAY_MEMORY_BYTES"),
             FILE: (f"{_size(self.file_bytes)} for one file", "CLONOSCOPE_REPLAY_FILE_BYTES"),
@@ -26,7 +26,7 @@ class ReplayLimits:
             CPU: (f"{self.cpu_s:,} s of CPU time", "CLONOSCOPE_REPLAY_CPU_S"),
             TIME: (f"{self.wall_s:,} s", "CLONOSCOPE_REPLAY_WALL_S"),
         }[which]
-        return f"the replay was ended at its limit of {of} ({setting})"
+        return f"{what} was ended at its limit of {of} ({setting})"
 
 
 def _size(size_bytes: int) -> str:

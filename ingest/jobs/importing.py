@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from ingest.importers.spark_checkpoint import is_checkpoint, write_bundle
-from ingest.jobs.confined import confine
-from ingest.jobs.lifeline import Answers, Command, log_to_standard_error, only_command
-from ingest.jobs.limits import limit_behind, limit_resources, use_reserve
-from ingest.replay_limits import ReplayLimits
+from ingest.jobs.answering import answer
+from ingest.jobs.lifeline import Command
 from replay.bundle.containers import open_container
 from replay.bundle.limits import Limits
 from replay.bundle.writer import BundleWriter
 from replay.errors import BundleError, ReplayError
-
-log = logging.getLogger("ingest.importing")
 
 
 def run(request: Command) -> dict[str, Any]:
@@ -34,31 +28,14 @@ def run(request: Command) -> dict[str, Any]:
     return {"kind": "spark-checkpoint"}
 
 
+def _refused(fault: ReplayError) -> dict[str, Any]:
+    """What is damaged is an answer too, with its place."""
+    told = {"why": fault.why, "path": fault.path, "offset": fault.offset, "remedy": fault.remedy}
+    return {"outcome": {"refused": told}}
+
+
 def main() -> int:
-    answers = Answers()
-    log_to_standard_error()
-    request = only_command()
-    log.info("an import begins: %s", request["path"])
-    limits = ReplayLimits(**request["limits"])
-
-    def give_up(which: str) -> None:
-        use_reserve()
-        answers.send(failed=f"{limits.reached(which)}.")
-        os._exit(0)
-
-    try:
-        limit_resources(limits, give_up)
-        confine()
-        answers.send(outcome=run(request))
-    except ReplayError as fault:
-        answers.send(outcome={"refused": {"why": fault.why, "path": fault.path, "offset": fault.offset,
-                                          "remedy": fault.remedy}})  # fmt: skip
-    except BaseException as fault:
-        which = limit_behind(fault)
-        log.exception("an import failed")
-        use_reserve()
-        answers.send(failed=f"{limits.reached(which) if which else f'the import failed: {type(fault).__name__}'}.")
-    return 0
+    return answer("the import", run, refused=_refused)
 
 
 if __name__ == "__main__":

@@ -16,13 +16,13 @@ from tests.clonoscope.test_side_by_side import run
 from tests.dashboard.pages.conftest import as_seen_by
 from tests.ingest.inprocess import ingested_here
 
-PRICES = ("19.9", "24.9")
+PRICES = ("19.90417", "24.93586")  # as no clock and no size is written
 
 
 @pytest.fixture
 def job(owner: User, guest: User, tmp_path: Path, settings) -> Iterator[Job]:
     """An epoch that was executed twice, and a second order with another price; the guest sees no payloads."""
-    bundle = run(tmp_path / "recorded", (4.5, 19.9), (4.5, 24.9))
+    bundle = run(tmp_path / "recorded", (4.5, 19.90417), (4.5, 24.93586))
     pack = store.pack_path("j_1")
     pack.parent.mkdir(parents=True, exist_ok=True)
     with open_container(bundle) as container:
@@ -41,8 +41,8 @@ def job(owner: User, guest: User, tmp_path: Path, settings) -> Iterator[Job]:
 def test_it_shows_what_went_out_twice_and_the_line_that_made_it_differ(job: Job, owner: User) -> None:
     page = as_seen_by(owner).get(f"/jobs/{job.id}/").content.decode()
     assert "p.0 gave the outputs of 2 source records to the outside more than once, 1 of them not the same" in page
-    assert "1 twice: 19.9 and 24.9" in page and "0 twice, the same" in page
-    assert "clonoscope.external(look_up, price)" in page and "the call look_up gave 24.9" in page
+    assert f"1 twice: {PRICES[0]} and {PRICES[1]}" in page and "0 twice, the same" in page
+    assert "clonoscope.external(look_up, price)" in page and f"the call look_up gave {PRICES[1]}" in page
     assert "/compare/?job=j_1&amp;task=p.0&amp;attempt=0&amp;other_attempt=1" in page
 
 
@@ -61,4 +61,4 @@ def test_the_api_tells_it_with_the_job_and_keeps_the_look(job: Job, owner: User)
     (listed,) = client.get("/api/v1/jobs").json()["jobs"]
     assert not any(price in str(listed) for price in PRICES) and not PayloadLook.objects.exists()
     told = client.get(f"/api/v1/jobs/{job.id}").json()["delivery"]
-    assert told["twice"][0]["said"] == "1 twice: 19.9 and 24.9" and PayloadLook.objects.count() == 1
+    assert told["twice"][0]["said"] == f"1 twice: {PRICES[0]} and {PRICES[1]}" and PayloadLook.objects.count() == 1
