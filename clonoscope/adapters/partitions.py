@@ -94,13 +94,14 @@ class Partitions:
     def taker(self) -> Callable[[Any], None]:
         """What is called for every message that is given to the job; so the way of most is written out."""
         get, put, many, one, progress = current.get, current.set, _MANY_TAKEN, w.ADVANCE_ONE, w.H_PROGRESS
+        whole = self.whole
 
         def take(message: Any) -> None:
             found, offset = self.last, message.offset()
             if found is None or message.partition() != found.partition or message.topic() != found.topic:
                 found = self.last = self.of(message.topic(), message.partition())
             log = found.task.log
-            if self.whole or offset != log.next_offset or not log.in_epoch or log.input < 0 or log.adv >= many:
+            if whole or offset != log.next_offset or not log.in_epoch or log.input < 0 or log.adv >= many:
                 self._take(found, offset, message)
                 return
             # As `Task.take`.

@@ -11,6 +11,8 @@ from typing import Any
 from clonoscope.adapters.partitions import Identify, Partitions
 from clonoscope.errors import WrongUse
 from clonoscope.recording import Recording
+from clonoscope.services import current
+from clonoscope.unrecorded import UNRECORDED
 from replay.model import read_json
 
 # What of an application is taken over, each before it runs.
@@ -66,12 +68,13 @@ class _Recorded:
         app._consumer.commit = self._committing(app._consumer.commit, lambda *_, offsets=None, **__: offsets)
         producer = app._producer
         producer.commit_transaction = self._committing(producer.commit_transaction, lambda offsets, *_, **__: offsets)
-        producer.produce = self._producing(producer.produce)
+        if self.partitions.outputs:
+            producer.produce = self._producing(producer.produce)
 
     # --- records ---
 
     def _processing(self, process: Callable[[Any], None]) -> Callable[[Any], None]:
-        partitions, app = self.partitions, self.app
+        partitions, app, put = self.partitions, self.app, current.set
 
         def process_message(dataframes: Any) -> None:
             if self.begins:
@@ -85,7 +88,7 @@ class _Recorded:
                 self._failed(fault)
                 raise
             finally:
-                partitions.idle()
+                put(UNRECORDED)  # as `Partitions.idle`, at every record
 
         return process_message
 
@@ -97,8 +100,8 @@ class _Recorded:
     def _polling(self, poll: Callable[..., Any]) -> Callable[..., Any]:
         partitions, take = self.partitions, self.partitions.taker()
 
-        def polled(*arguments: Any, **keywords: Any) -> Any:
-            message = poll(*arguments, **keywords)
+        def polled(timeout: float | None = None) -> Any:
+            message = poll(timeout)
             if message is not None:
                 # What is asked while it is processed is asked in a copy of this context.
                 take(message)
@@ -121,7 +124,7 @@ class _Recorded:
         return recorded
 
     def _take_over_sinks(self, sinks: Iterable[Any]) -> None:
-        for sink in sinks:
+        for sink in sinks if self.partitions.outputs else ():
             sink.add = self._adding(sink.add, type(sink).__qualname__)
 
     def _adding(self, add: Callable[..., Any], name: str) -> Callable[..., Any]:
