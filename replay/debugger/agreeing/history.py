@@ -92,6 +92,7 @@ class _History:
     starts: dict[tuple[str, int], Event] = field(default_factory=dict)
     latest: dict[str, int] = field(default_factory=dict)
     failed: dict[tuple[str, int], Event] = field(default_factory=dict)
+    restoring: dict[tuple[str, int], int] = field(default_factory=dict)
     last: Event | None = None
 
     def run(self) -> None:
@@ -104,6 +105,7 @@ class _History:
             self._check_counts(number, event)
             self._check_who(number, event)
             self._check_cause(number, event)
+            self._check_restored(number, event)
             self._take(number, event)
             checkpoints.take(number, event)
             self.before[number] = self.last = event
@@ -172,6 +174,26 @@ class _History:
                     cause=of,
                     asked=cause[name],
                     logged=event[name],
+                )
+
+    def _check_restored(self, number: int, event: Event) -> None:
+        """Nobody goes on from his connections before his state is there."""
+        kind, task, attempt = event.get("type"), event.get("at"), event.get("attempt")
+        if not isinstance(task, str) or not isinstance(attempt, int):
+            return
+        if kind == "restore-started":
+            self.restoring[task, attempt] = number
+        elif kind == "state-restored":
+            self.restoring.pop((task, attempt), None)
+        elif kind == "recovery-state" and event.get("from") == "WaitingConnections":
+            begun = self.restoring.get((task, attempt))
+            if begun is not None:
+                self._differs(
+                    number,
+                    f"recovery-state of {task}, attempt {attempt}, goes from WaitingConnections to {event.get('to')}, "
+                    f"but what event {begun} (restore-started) began to load was not loaded: a state-restored between "
+                    f"is missing, or was changed",
+                    cause=begun,
                 )
 
     # --- attempts and failures ---
