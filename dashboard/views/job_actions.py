@@ -19,12 +19,14 @@ from dashboard.queries.graph import job_graph
 from dashboard.queries.lake import lake
 from dashboard.sealing import shown_log, shown_replays
 from dashboard.views.access import own_job, owns, person, visible_job
+from dashboard.views.newest_first import page_behind
 from dashboard.views.parameters import whole, whole_of
 from dashboard.views.telling import tells_problems
 from replay.debugger.diverging.findings import OnDivergence
 from replay.debugger.executing.following import UNTIL
 
 LAST_ATTEMPT = 2**31 - 1
+REPLAYS_SHOWN = 50
 
 
 @login_required
@@ -72,10 +74,15 @@ def replays(request: HttpRequest, job_id: str) -> HttpResponse:
     if request.method == "POST":
         return _start(request, job)
     found = job_graph(job.id)
+    before = request.GET.get("before", "")
+    shown, following = page_behind(job.replays.select_related("owner"), before, REPLAYS_SHOWN)
     context = {
         "job": job,
         "own": owns(request, job),
-        "replays": shown_replays(job.replays.select_related("owner")),
+        "replays": shown_replays(shown),
+        "total": job.replays.count(),
+        "following": following,
+        "earlier": before,
         "failures": job_failures(lake(), job=job.id) if job.readable else [],
         "task_ids": [task.id for task in found.manifest.tasks] if found else [],
         "chosen": {"task": request.GET.get("task", ""), "attempt": whole(request, "attempt", 0)},

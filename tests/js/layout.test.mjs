@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { layersOf, layoutGraph } from "../../static/js/layout/graph.js";
+import { layersOf, layoutGraph, roomFor, shortened } from "../../static/js/layout/graph.js";
 import { heldAt, stairs } from "../../static/js/layout/holdings.js";
 import { centred, layoutHits, layoutNotes, layoutStrip, panned, placeOf, shapeOf, stepAt, viewIn, viewText, zoomed } from "../../static/js/layout/strip.js";
 import { MOST_PX, clampOffset, inSight, scaleOf, wantedRows } from "../../static/js/layout/window.js";
@@ -69,6 +69,33 @@ test("a job without edges still has a place for every vertex", () => {
   const { nodes, links } = layoutGraph(alone, { widthPx: 400 });
   assert.equal(nodes.length, 1);
   assert.deepEqual(links, []);
+});
+
+test("a card is as wide as its names, up to what a page has", () => {
+  const vertex = (id) => ({ id, kind: "operator", tasks: [`${id}.0`, `${id}.1`] });
+  const placed = (id, widthPx) => layoutGraph({ vertices: [vertex(id)], edges: [], channels: [] }, { widthPx, opened: new Set([id]) }).nodes[0];
+  assert.equal(placed("map", 900).width, 152);
+  const fitting = placed("orders-write-to-shop", 900);
+  assert.ok(fitting.width > 152 && fitting.width < 320);
+  assert.ok(roomFor(fitting.tasks[1]) >= "orders-write-to-shop.1".length * 6.6);
+  assert.ok(roomFor(fitting) > roomFor(fitting.tasks[0]));
+  const long = "orders-enrich-with-customer-address-and-region";
+  assert.deepEqual([placed(long, 900).width, placed(long, 250).width], [320, 250]);
+});
+
+test("a name that has no room loses its middle, never its end", () => {
+  assert.equal(shortened("orders-write.12", 15), "orders-write.12");
+  assert.equal(shortened("orders-write.12", 9), "orde…e.12");
+  assert.equal(shortened("orders-write.12", 3), "o…2");
+  for (const letters of [1, 0, -4]) assert.ok(shortened("orders-write.12", letters).length <= 2);
+});
+
+test("vertices that nothing joins stand in rows as wide as the page, and none on another", () => {
+  const vertices = Array.from({ length: 7 }, (_, n) => ({ id: `stage-${n}`, kind: "operator", tasks: [`stage-${n}.0`] }));
+  const { nodes, width } = layoutGraph({ vertices, edges: [], channels: [] }, { widthPx: 700 });
+  assert.deepEqual(nodes.map((one) => one.y > 0), [false, false, false, false, true, true, true]);
+  assert.ok(width <= 700);
+  for (const [place, node] of nodes.entries()) for (const other of nodes.slice(place + 1)) assert.ok(!overlap(node, other), `${node.id} and ${other.id}`);
 });
 
 const growth = [[10, 100], [20, 250], [20, 300], [90, 400]].map(([tUs, upto]) => ({ tUs, upto }));

@@ -1,5 +1,5 @@
 // The graph of a job: vertices as cards that open into their tasks, edges between them. Looks come from the page by accessors.
-import { layoutGraph } from "../layout/graph.js";
+import { layoutGraph, roomFor, shortened } from "../layout/graph.js";
 import { count } from "../state/format.js";
 import d3 from "../vendor/d3.js";
 
@@ -59,7 +59,7 @@ export function graph() {
     node.select(".card").attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", (one) => one.height);
     node.select(".handle").attr("aria-expanded", (one) => String(one.opened)).attr("aria-label", (one) => `${one.id}, ${one.vertex.count ?? one.vertex.tasks.length} tasks`);
     node.select(".handle rect").attr("x", (one) => one.x).attr("y", (one) => one.y).attr("width", (one) => one.width).attr("height", 30);
-    node.select(".name").attr("x", (one) => one.x + 12).attr("y", (one) => one.y + 20).text((one) => clipped(one.id, 19));
+    node.select(".name").attr("x", (one) => one.x + 12).attr("y", (one) => one.y + 20).each(function (one) { nameIn(this, one); });
     node.select(".role").attr("x", (one) => one.x + one.width - 12).attr("y", (one) => one.y + 20).text((one) => (fitsBeside(one) ? one.vertex.kind : ""));
     node.select(".hidden").attr("x", (one) => one.x + 12).attr("y", (one) => one.y + one.height - 10).text((one) => (one.hidden ? `${count(one.hidden)} more in the table` : ""));
     paintTasks(node);
@@ -70,7 +70,7 @@ export function graph() {
     const handle = vertex.append("g").attr("class", "handle").attr("role", "button").attr("tabindex", 0);
     handle.append("rect").attr("rx", 9);
     handle.append("text").attr("class", "name");
-    handle.append("title").text("Open or close this vertex");
+    handle.append("title").text((one) => `${one.id}: open or close this vertex`);
     handle.on("click", (event, one) => toggle(one)).on("keydown", (event, one) => {
       if (event.key !== "Enter" && event.key !== " ") return;
       event.preventDefault();
@@ -100,7 +100,7 @@ export function graph() {
     task.attr("class", (one) => `task level-${taskLook(one.id).level} ${taskLook(one.id).className ?? ""} ${one.id === chosen ? "chosen" : ""}`);
     task.select("rect").attr("rx", 4).attr("width", 16).attr("height", 16).attr("x", (one) => square(one).x).attr("y", (one) => square(one).y);
     task.select(".mark").attr("x", (one) => square(one).x + 8).attr("y", (one) => square(one).y + 12).text((one) => taskLook(one.id).mark ?? "");
-    task.select(".id").attr("x", (one) => one.x + 34).attr("y", (one) => one.y + 16.5).text((one) => (one.opened ? one.id : ""));
+    task.select(".id").attr("x", (one) => one.x + 34).attr("y", (one) => one.y + 16.5).each(function (one) { nameIn(this, one.opened ? one : { ...one, id: "" }); });
     task.select("title").text((one) => taskLook(one.id).title);
     paintAmounts(node);
   }
@@ -132,11 +132,17 @@ function fitsBeside(one) {
   return one.id.length * NAME_LETTER_PX + one.vertex.kind.length * LETTER_PX <= one.width - 30;
 }
 
+// Letters are as wide as they are: what was given room by their number is measured, and shortened until it fits.
+function nameIn(element, one) {
+  element.textContent = one.id;
+  const room = roomFor(one);
+  for (let letters = one.id.length; letters > 3 && element.getComputedTextLength() > room; ) {
+    letters = Math.min(letters - 1, Math.floor((letters * room) / element.getComputedTextLength()));
+    element.textContent = shortened(one.id, letters);
+  }
+}
+
 // Half a label under a card says nothing: what has no room is said on hover.
 function fitting(label, roomPx) {
   return [label, label.split(" · ").at(-1)].find((text) => text.length * LETTER_PX <= roomPx) ?? "";
-}
-
-function clipped(text, most) {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }

@@ -1,13 +1,16 @@
 // Where vertices, their tasks and the edges between them stand. Layers follow the way of the records; on a narrow page they go down.
 
-const CARD = { width: 152, head: 32, pad: 12, square: 16, gap: 5, perRow: 6, mostSquares: 36, row: 24, mostRows: 80 };
+const CARD = { width: 152, widest: 320, head: 32, pad: 12, square: 16, gap: 5, perRow: 6, mostSquares: 36, row: 24, mostRows: 80 };
 const GAP = { least: 28, labelled: 56, most: 150, between: 20 };
+// How wide a letter is at most on the average: of a vertex' name, and of a task's. Beside a task stand its square and its amount.
+const LETTER = { name: 7.8, task: 6.6 };
+const BESIDE = { square: 34, amount: 64 };
 
 export function layoutGraph({ vertices, edges, channels }, { widthPx, opened = new Set() }) {
   const layers = orderLayers(layersOf(vertices, edges), edges);
   const downward = widthPx < layers.length * (CARD.width + GAP.labelled) - GAP.labelled && widthPx < 620;
-  const nodes = new Map(vertices.map((vertex) => [vertex.id, card(vertex, opened.has(vertex.id))]));
-  const size = place(layers, nodes, { widthPx, downward });
+  const nodes = new Map(vertices.map((vertex) => [vertex.id, card(vertex, opened.has(vertex.id), widthPx)]));
+  const size = edges.length || downward ? place(layers, nodes, { widthPx, downward }) : placeInRows([...nodes.values()], widthPx);
   return { nodes: [...nodes.values()], links: linksBetween(nodes, edges, channels, downward), downward, ...size };
 }
 
@@ -45,13 +48,49 @@ function orderLayers(layers, edges) {
   });
 }
 
-function card(vertex, opened) {
+function card(vertex, opened, widthPx) {
   const shown = opened ? Math.min(vertex.tasks.length, CARD.mostRows) : Math.min(vertex.tasks.length, CARD.mostSquares);
   const rows = opened ? shown : Math.ceil(shown / CARD.perRow);
   const hidden = (vertex.count ?? vertex.tasks.length) - shown;
   const body = opened ? rows * CARD.row : rows * (CARD.square + CARD.gap) - CARD.gap;
   const height = CARD.head + body + CARD.pad + (hidden ? CARD.row - 6 : 0);
-  return { id: vertex.id, vertex, opened, hidden, x: 0, y: 0, width: CARD.width, height, tasks: vertex.tasks.slice(0, shown) };
+  const tasks = vertex.tasks.slice(0, shown);
+  return { id: vertex.id, vertex, opened, hidden, x: 0, y: 0, width: widthOf(vertex, opened ? tasks : [], widthPx), height, tasks };
+}
+
+/** As wide as its names, up to where the page or patience ends: what is longer is shortened in the middle. */
+function widthOf(vertex, tasks, widthPx) {
+  const longest = tasks.reduce((most, id) => Math.max(most, id.length), 0);
+  const wanted = Math.max(vertex.id.length * LETTER.name + 2 * CARD.pad, longest && BESIDE.square + Math.ceil(longest * LETTER.task) + BESIDE.amount + 2);
+  return Math.max(CARD.width, Math.min(Math.ceil(wanted), CARD.widest, widthPx));
+}
+
+/** A text of which so many letters have room loses its middle: names of tasks differ at their ends. */
+export function shortened(text, letters) {
+  if (text.length <= letters) return text;
+  const end = Math.max(0, Math.floor((letters - 1) / 2));
+  return `${text.slice(0, Math.max(0, letters - 1 - end))}…${text.slice(text.length - end)}`;
+}
+
+/** How wide a name may be in its card. */
+export function roomFor({ width, vertex }) {
+  return width - (vertex ? 2 * CARD.pad : BESIDE.square + BESIDE.amount);
+}
+
+/** Where nothing is known to lead from one to another, rows use the page's width. */
+function placeInRows(cards, widthPx) {
+  const widest = Math.max(0, ...cards.map((one) => one.width));
+  const columns = Math.max(1, Math.min(cards.length, Math.floor((widthPx + GAP.between) / (widest + GAP.between))));
+  let y = 0;
+  for (let first = 0; first < cards.length; first += columns) {
+    const row = cards.slice(first, first + columns);
+    row.forEach((node, column) => {
+      [node.x, node.y] = [column * (widest + GAP.between), y];
+      placeTasks(node);
+    });
+    y += Math.max(...row.map((one) => one.height)) + GAP.between;
+  }
+  return { width: Math.max(0, columns * (widest + GAP.between) - GAP.between), height: Math.max(0, y - GAP.between) };
 }
 
 function place(layers, nodes, { widthPx, downward }) {
