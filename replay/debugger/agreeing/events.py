@@ -84,21 +84,27 @@ class _Events:
 
     def _check_runs(self, number: int, event: Event) -> None:
         """Who has no main log to follow runs at once."""
-        protocol = self.source.manifest.protocol
-        if event.get("to") != "Replaying" or protocol.logs or self.source.manifest.clock.kind != "virtual":
-            return
         task, attempt = str(event.get("at", event.get("task"))), event.get("attempt")
-        if not isinstance(attempt, int) or any(self.story.returned_to(task, attempt).values()):
-            return  # that anything came back is what contradicts the protocol
+        if event.get("to") != "Replaying" or not isinstance(attempt, int):
+            return
+        if self.source.manifest.clock.kind != "virtual" or not self._has_no_main(task, attempt):
+            return
         after = self.story.by_number.get(number + 1, {})
         if (after.get("type"), after.get("re"), after.get("to")) != ("recovery-state", number, "Running"):
             self._differs(
                 number + 1,
                 f"recovery-state of {task}, attempt {attempt}, to Running must stand here, as by event "
-                f"{number} it replays, and nothing is logged for it to follow; here is {after.get('type', 'nothing')}"
+                f"{number} it replays, and it has no main log to follow; here is {after.get('type', 'nothing')}"
                 + (f" to {after['to']}" if after.get("type") == "recovery-state" else ""),
                 cause=number,
             )
+
+    def _has_no_main(self, task: str, attempt: int) -> bool:
+        """Nothing is logged, or the answers say that there was none; that one is missing is found elsewhere."""
+        returned = self.story.returned_to(task, attempt)
+        if not self.source.manifest.protocol.logs:
+            return not any(returned.values())  # that anything came back is what contradicts the protocol
+        return bool(returned) and not any(upto for (thread, _), upto in returned.items() if thread == "main")
 
     def _check_side(self, number: int, kind: str, event: Event) -> None:
         ends = str(event.get("channel")).split(">")
