@@ -227,14 +227,13 @@ class _Walk:
         yield from self._end_run()
         records, self.taken = meta["taken"] - self.taken, meta["taken"]
         self.run = (meta["input"], meta["next"], 0)
-        while_taken = f", while {records} records were taken" if records else ""
-        gap = {"why": f"{meta['dropped']} entries were dropped{while_taken}: {meta['why']}"}
-        yield self._entry("gap", gap)
+        while_taken = f", while {records:,} records were taken" if records else ""
+        yield self._entry("gap", {"why": f"{meta['dropped']:,} entries were dropped{while_taken}: {meta['why']}"})
         if meta["epoch"] != self.epoch:
             # It began meanwhile, and what stands of it does not begin at its beginning.
-            self.epoch = meta["epoch"]
+            before, self.epoch = self.epoch, meta["epoch"]
             yield self._entry("epoch", {"epoch": self.epoch, "at_us": self.at_us, "unseen": True})
-            yield self._entry("gap", gap)
+            yield self._entry("gap", {"why": f"what was dropped in epoch {before} may reach into this one"})
 
     def _flush(self, unsaid: int, meta: dict[str, Any]) -> Iterator[Entry]:
         """Records that were taken before a segment began, and that no word tells of."""
@@ -250,7 +249,7 @@ class _Walk:
             self._advance(last.progress - self.taken)
         yield from self._end_run()
         if last.dropped:
-            yield self._entry("gap", {"why": f"{last.dropped} entries were dropped at the end"})
+            yield self._entry("gap", {"why": f"{last.dropped:,} entries were dropped at the end"})
 
     def _advance(self, records: int) -> None:
         if records:

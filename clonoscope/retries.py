@@ -338,7 +338,7 @@ class RetriedLog(TaskLog):
             if self._reads_the_same(call, ahead, made):
                 self._repeat(frame, ahead)
             else:
-                self._live("not-given-back", f"{call.name} gave another answer than what a log can't give back")
+                self._live("not-given-back", f"{call.name}, whose answer a log can't give back, gave another one")
                 self._guarded(record_value, self, call, frame, made, ahead.fields.get("begun"))
             return made
 

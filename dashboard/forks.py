@@ -12,6 +12,7 @@ from dashboard import joblog
 from dashboard.jobs import Refused
 from dashboard.models import Job, Replay, Work
 from dashboard.models.status import READABLE
+from dashboard.own_code import runs_elsewhere
 from dashboard.problems import Problem
 from dashboard.queries.graph import job_graph
 from dashboard.queries.steps import reading
@@ -102,6 +103,9 @@ def _check_parent(parent: Replay, step: int) -> None:
         raise Refused(f"{len(parent.chain)} forks stand one on another here; fork one of those before it.")
     if parent.elsewhere:
         raise Refused("This replay was made elsewhere, where the job's code is; here it can't be forked.")
+    graph = job_graph(parent.job_id)
+    if graph is not None and runs_elsewhere(graph.manifest):
+        raise Refused("Its log was walked, and nothing of it executed: the job's own code is not here to go otherwise.")
     if parent.status not in READABLE or parent.verdict not in FORKABLE:
         came = parent.verdict or parent.status
         raise Refused(f"This replay is {came}; what its forks would begin from is not known.")

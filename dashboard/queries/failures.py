@@ -58,7 +58,9 @@ class Failure:
     def helper(self) -> str:
         """Who went on in its place."""
         if self.action is None:
-            return "every task anew" if self.rollback_us is not None else "nobody"
+            if self.rollback_us is not None:
+                return "every task anew"
+            return "nobody" if self.next_attempt is None else "new attempt"
         return "standby" if self.action == "standby-activated" else "new attempt"
 
     @property

@@ -17,6 +17,12 @@ AND coalesce(thread, 'main') = $thread ORDER BY "offset" NULLS FIRST, n LIMIT $l
 """
 
 
+_ATTEMPT_SQL = f"""
+SELECT {_COLUMNS}, count(*) OVER () FROM events WHERE type = 'gap' AND task = $task AND attempt = $attempt
+ORDER BY n LIMIT $limit
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Gap:
     task: str | None
@@ -41,6 +47,12 @@ def gaps_of_log(lake: Lake, *, job: str, log: LogEpoch, limit: int = GAPS_SHOWN)
     """Of one epoch of a log, by place."""
     named = {"task": log.task, "attempt": log.attempt, "thread": log.thread, "epoch": log.epoch, "limit": limit}
     return [Gap(*row) for row in lake.rows(_LOG_SQL, named, job=job)]
+
+
+def gaps_of_attempt(lake: Lake, *, job: str, task: str, attempt: int, limit: int = 3) -> tuple[list[Gap], int]:
+    """The first ones of all its logs, and how many there are."""
+    rows = lake.rows(_ATTEMPT_SQL, {"task": task, "attempt": attempt, "limit": limit}, job=job)
+    return [Gap(*row[:-1]) for row in rows], rows[0][-1] if rows else 0
 
 
 def placed(

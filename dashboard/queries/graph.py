@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from replay.model import Graph, Manifest
 # An opened vertex has so many rows, and more lines than this between two vertices are one black area.
 TASKS_DRAWN = 80
 CHANNELS_DRAWN = 2_000
+_APP = re.compile(r"[\w.]{1,100}:[\w.]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,15 @@ def _read(job_id: str, _written_ns: int) -> JobGraph:
     with closing(Pack(store.pack_path(job_id))) as pack:
         manifest = Manifest.from_json(pack.read(MANIFEST))
     return JobGraph(manifest, Graph(manifest))
+
+
+def app_of(found: JobGraph | None, task: str) -> str:
+    """The function that a task runs, as `module:name`, where its recording says so; else that of any."""
+    if found is None:
+        return ""
+    mine = found.graph.vertex_of(task) if task in found.graph else None
+    named = [vertex.operator for vertex in (*([mine] if mine else []), *found.manifest.vertices)]
+    return next((one for one in named if _APP.fullmatch(one)), "")
 
 
 _read_small = lru_cache(maxsize=64)(_read)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dashboard.queries.failures import Failure
 from ingest.lake.readers import Lake
@@ -62,8 +62,11 @@ def _phases(lake: Lake, job: str, failure: Failure) -> list[Phase]:
     marks.sort(key=lambda mark: mark[1])
     ends = [*(t_us for _, t_us in marks[1:]), end_us]
     whole_us = max(1, end_us - start_us)
-    return [
+    phases = [
         Phase(name, t_us, until - t_us, 100 * (t_us - start_us) / whole_us, 100 * (until - t_us) / whole_us)
         for (name, t_us), until in zip(marks, ends, strict=True)
         if until > t_us
     ]
+    if failure.detected_us is None and [phase.name for phase in phases] == ["detection"]:
+        return [replace(phases[0], name="down")]
+    return phases

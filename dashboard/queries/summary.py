@@ -9,6 +9,7 @@ from dashboard.queries.failures import Failure
 from replay.model import WORLD, Manifest
 
 FAILURES_TOLD = 3
+CAUSE_SHOWN = 160
 
 
 def summary(manifest: Manifest, failures: list[Failure], given: list[Answer], *, duration_us: int) -> list[str]:
@@ -40,7 +41,11 @@ def _told(failure: Failure, given: list[Answer], manifest: Manifest) -> list[str
 
 def _cause(failure: Failure) -> str:
     known = failure.cause and failure.cause.lower() not in ("kill", "killed")
-    return f" ({failure.cause})" if known else ""
+    if not known:
+        return ""
+    # All of a long one stands in the table of failures.
+    cause = " ".join((failure.cause or "").split())
+    return f" ({cause if len(cause) <= CAUSE_SHOWN else f'{cause[:CAUSE_SHOWN]}…'})"
 
 
 def _holder(answer: Answer, manifest: Manifest) -> str:
@@ -79,7 +84,8 @@ def _end(failure: Failure) -> str:
     if failure.recovery_us is None:
         return "The recording ends before it was running again."
     start = f" from checkpoint {failure.checkpoint}" if failure.checkpoint is not None else ""
-    return f"Restored{start}, it was running again {measures.duration(failure.recovery_us)} after the failure."
+    after = f"{measures.duration(failure.recovery_us)} after the failure" if failure.recovery_us else "at once"
+    return f"Restored{start}, it was running again {after}."
 
 
 def _rollback(who: str, failure: Failure) -> str:

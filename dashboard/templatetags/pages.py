@@ -17,6 +17,7 @@ from dashboard.queries.kinds import Kind, determinant_kind, step_kind
 from replay.debugger.searching.tokens import MOST_TEXT, quoted
 
 register = template.Library()
+LONG_TEXT = 200
 _STATE_WORDS = {
     "Standby": "in standby",
     "WaitingConnections": "connections",
@@ -53,6 +54,12 @@ def source_line(line: str) -> SafeString:
     if not text:
         return format_html("{}", place)
     return format_html("{} <code>{}</code>", place, text.removesuffix("`"))
+
+
+@register.filter
+def source_place(line: str) -> str:
+    """The place alone, where a panel has no room for the text."""
+    return line.partition(" `")[0]
 
 
 @register.filter
@@ -121,10 +128,10 @@ def stepkind(name: str) -> SafeString:
 
 @register.simple_tag
 def compared(shown: Any, other: Any) -> SafeString:
-    """A value beside another: bytes in pairs, those that differ marked; anything else as it is."""
+    """A value beside another: bytes in pairs, those that differ marked; of anything else where the two part."""
     pairs, others = _pairs(shown), _pairs(other)
     if pairs is None or others is None:
-        return format_html("{}", shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False))
+        return parted(_as_text(shown), "" if other is None else _as_text(other))
     marked = (
         ("<mark>{}</mark>" if n >= len(others) or pair != others[n] else "{}", pair) for n, pair in enumerate(pairs)
     )
@@ -142,6 +149,10 @@ def parted(shown: Any, other: Any) -> SafeString:
     return format_html("{}<mark>{}</mark>{}", text[:start], text[start:end], text[end:])
 
 
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def _alike(text: str, other: str) -> int:
     """How many characters two texts begin with alike."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, other, strict=False)))
@@ -152,6 +163,15 @@ def _pairs(value: Any) -> list[str] | None:
     if not isinstance(value, str) or not value or len(value) % 2 or not all(c in "0123456789abcdef" for c in value):
         return None
     return [value[n : n + 2] for n in range(0, len(value), 2)]
+
+
+@register.simple_tag
+def long_text(text: str) -> SafeString:
+    """What somebody's exception said, whole, and no longer than a few lines until it is asked for."""
+    if len(text) <= LONG_TEXT:
+        return format_html("{}", text)
+    shown = " ".join(text[:LONG_TEXT].split())
+    return format_html('<details class="long-text"><summary>{}…</summary><p>{}</p></details>', shown, text)
 
 
 @register.simple_tag

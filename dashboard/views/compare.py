@@ -19,6 +19,7 @@ from dashboard.views.parameters import whole
 from dashboard.views.telling import tells_problems
 
 MOST_JOBS = 200
+SIDES = ("first", "second")
 
 
 @login_required
@@ -34,6 +35,8 @@ def compare_page(request: HttpRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "jobs": jobs,
         "sides": [("", "First", first), ("other_", "Second", second)],
+        # Back to where one came from.
+        "of_jobs": [job for job in jobs if "job" in request.GET and job.id == first.job == second.job],
         "first": first,
         "second": second,
         "task_ids": _tasks(user, first.job) | _tasks(user, second.job),
@@ -51,9 +54,21 @@ def compare_page(request: HttpRequest) -> HttpResponse:
 
 
 def _rows(report: dict[str, Any], replays: list[Replay | None]) -> list[tuple[dict[str, Any], list[Any]]]:
-    """Each difference with its two sides, and for each side the replay that has its step."""
-    pairs = [(one, zip((one["first"], one["second"]), replays, strict=True)) for one in report["differences"]]
-    return [(one, [(side, _with(replay, side)) for side, replay in sides]) for one, sides in pairs]
+    """Each difference with its two sides; with each the replay that has its step, and what is not as in the other."""
+    return [
+        (
+            one,
+            [
+                (one[which], _with(replay, one[which]), _parts(one, which))
+                for which, replay in zip(SIDES, replays, strict=True)
+            ],
+        )
+        for one in report["differences"]
+    ]
+
+
+def _parts(difference: dict[str, Any], which: str) -> list[tuple[str, str]]:
+    return [(part["at"], part[which]) for part in difference.get("parts", ())]
 
 
 def _with(replay: Replay | None, side: dict[str, Any] | None) -> Replay | None:

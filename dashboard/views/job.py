@@ -13,15 +13,17 @@ from dashboard import joblog, jobs, payloads
 from dashboard.describing import outside
 from dashboard.models import Job
 from dashboard.models.status import PENDING
+from dashboard.own_code import runs_elsewhere
 from dashboard.progress import state_of
 from dashboard.queries.answers import answers, latest_round
 from dashboard.queries.failures import Failure, job_failures
 from dashboard.queries.flows import channel_flows, edge_flows
 from dashboard.queries.gaps import count_gaps, job_gaps
-from dashboard.queries.graph import JobGraph, job_graph
+from dashboard.queries.graph import JobGraph, app_of, job_graph
 from dashboard.queries.imported import imported, state_after
 from dashboard.queries.lake import lake
-from dashboard.queries.recoveries import recoveries
+from dashboard.queries.recorded_code import recorded_code
+from dashboard.queries.recoveries import Recovery, recoveries
 from dashboard.queries.rejects import rejects
 from dashboard.queries.retries import count_retries, guarantee, job_retries
 from dashboard.queries.summary import summary
@@ -80,10 +82,12 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         "retries": job_retries(lake(), job=job.id),
         "retries_count": count_retries(lake(), job=job.id),
         "guarantee": guarantee(found.manifest) if found else [],
-        "recoveries": recoveries(lake(), job=job.id, failures=failures),
+        "recoveries": _told_in_phases(recoveries(lake(), job=job.id, failures=failures)),
         "replays": shown_replays(job.replays.select_related("owner")[:8]),
         "log": shown_log(job.id, joblog.read(job.id)),
         "manifest": found.manifest if found else None,
+        "runs_elsewhere": found is not None and runs_elsewhere(found.manifest),
+        "ran_again": next((one for one in failures if None not in (one.attempt, one.next_attempt)), None),
     }
     context["open_replay"] = next((one for one in context["replays"] if one.readable), None)
     context |= _imported_context(request, job, found)
@@ -91,6 +95,7 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         context |= _graph_context(request, job, found, failures)
         picture = timeline(lake(), job=job.id, manifest=found.manifest, failures=failures)
         sentences = summary(found.manifest, failures, given, duration_us=picture["durationUs"])
+        context["code"] = recorded_code(found.manifest)
         context["task_ids"] = [task.id for task in found.manifest.tasks]
         context |= {"outside": outside(found.manifest.protocol), "timeline": picture}
         context["summary"] = context["imported"].says if context["imported"] else sentences
@@ -98,6 +103,11 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         context["answers"] = latest_round(given, chosen.task, None) if chosen else []
         context["answers_of"] = next((one.attempt for one in context["answers"]), None)
     return context
+
+
+def _told_in_phases(found: list[Recovery]) -> list[Recovery]:
+    """Where nothing but a failure and its end is known, the timeline shows all there is."""
+    return [one for one in found if [phase.name for phase in one.phases] not in ([], ["down"])]
 
 
 def _imported_context(request: HttpRequest, job: Job, found: JobGraph | None) -> dict[str, Any]:
@@ -177,7 +187,9 @@ def _task_context(job: Job, found: JobGraph, chosen: TaskSummary | None, failure
     return {
         "task": task,
         "vertex": found.graph.vertex_of(chosen.task),
-        "attempts": task_attempts(lake(), job=job.id, task=chosen.task, failures=failures),
+        "app": app_of(found, chosen.task),
+        "attempts": (attempts := task_attempts(lake(), job=job.id, task=chosen.task, failures=failures)),
+        "side_by_side": attempts[-2:] if len(attempts) > 1 else [],
         "epochs": epochs,
         "epochs_hidden": max(0, epoch_count - len(epochs)),
         "most_bytes": max((one.bytes for one in epochs), default=0),

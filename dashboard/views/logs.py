@@ -10,9 +10,10 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from dashboard import jobs
-from dashboard.describing import described
+from dashboard.describing import described, site_of
 from dashboard.models import Job
 from dashboard.queries.determinants import (
+    Determinant,
     DeterminantPage,
     LogEpoch,
     determinants_before,
@@ -25,6 +26,7 @@ from dashboard.queries.graph import job_graph
 from dashboard.queries.kinds import DETERMINANTS
 from dashboard.queries.lake import lake
 from dashboard.queries.log_epochs import Choice, kinds_of, log_choices, logging_tasks
+from dashboard.queries.sites import site_lines
 from dashboard.views.access import visible_job
 from dashboard.views.parameters import one_of, whole
 from dashboard.views.telling import tells_problems
@@ -42,6 +44,7 @@ def logs_page(request: HttpRequest, job_id: str) -> HttpResponse:
     task = one_of(request, "task", ids) or _worth_seeing(job, ids)
     choices = log_choices(lake(), job=job.id, task=task)
     context: dict[str, Any] = {"job": job, "task": task, "task_ids": ids, "choices": choices}
+    context["observed"] = found is not None and found.manifest.protocol.observed
     log = _chosen(request, task, choices)
     if log is not None:
         context |= _log_context(request, job, log, choices)
@@ -51,9 +54,15 @@ def logs_page(request: HttpRequest, job_id: str) -> HttpResponse:
         page = context["page"]
         gaps = gaps_of_log(lake(), job=job.id, log=log)
         before, context["gaps_behind"] = placed(gaps, rows, first=page.before is None, last=page.after is None)
-        context["rows"] = [(row, *described(row, of, origin_ms), before.get(row.seq, ())) for row in rows]
+        sites = _sites(job, log, rows)
+        context["rows"] = [(row, *described(row, of, origin_ms, sites), before.get(row.seq, ())) for row in rows]
     part = request.GET.get("part") == "rows"
     return render(request, "dashboard/partials/log_rows.html" if part else "dashboard/logs.html", context)
+
+
+def _sites(job: Job, log: LogEpoch, rows: list[Determinant]) -> dict[int, str]:
+    asked = [site for row in rows if (site := site_of(row)) is not None]
+    return site_lines(lake().job(job.id), task=log.task, attempt=log.attempt, sites=asked)
 
 
 def _worth_seeing(job: Job, ids: list[str]) -> str:

@@ -12,14 +12,17 @@ from django.views.decorators.http import require_safe
 from dashboard import payloads
 from dashboard.models import Replay
 from dashboard.models.status import PENDING
+from dashboard.own_code import runs_elsewhere
 from dashboard.problems import Problem
 from dashboard.progress import state_of
 from dashboard.queries.failures import Failure, job_failures
-from dashboard.queries.graph import job_graph
+from dashboard.queries.gaps import gaps_of_attempt
+from dashboard.queries.graph import JobGraph, job_graph
 from dashboard.queries.key_count import key_count
 from dashboard.queries.kinds import STEPS, for_script
 from dashboard.queries.lake import lake
 from dashboard.queries.of_task import TaskLane, around, lanes, of_task, open_orders
+from dashboard.queries.own_records import GIVEN, TAKEN, records_around
 from dashboard.queries.recoveries import recoveries
 from dashboard.queries.recovery_log import recovery_log
 from dashboard.queries.replay_channels import inputs, inputs_around, ledger, told
@@ -36,6 +39,7 @@ from dashboard.views.replay_notes import notes_context
 from dashboard.views.replay_rows import channels_of, taken_rows
 from dashboard.views.replay_stops import led, stops_context
 from dashboard.views.telling import tells_problems
+from ingest.lake.errors import NotPublished
 from ingest.lake.step_reader import StepReader
 
 PARTS = {"panels": "replay_panels.html", "outcome": "replay_ended.html"}
@@ -92,7 +96,20 @@ def _frame(request: HttpRequest, replay: Replay) -> dict[str, Any]:
         "recovery": next(iter(recoveries(lake(), job=replay.job_id, failures=[failure])), None) if failure else None,
         "attempt": replay.detail.get("attempt", replay.attempt),
         "step_kinds": for_script(STEPS),
+        **_gaps(replay),
     }
+
+
+def _gaps(replay: Replay) -> dict[str, Any]:
+    """What the log that is walked or taken from has left out is in no step of it."""
+    attempt = replay.detail.get("attempt", replay.attempt)
+    if not replay.task or type(attempt) is not int:
+        return {}
+    try:
+        found, total = gaps_of_attempt(lake(), job=replay.job_id, task=replay.task, attempt=attempt)
+    except NotPublished:
+        return {}
+    return {"gaps": found, "gaps_total": total}
 
 
 def _failure(replay: Replay) -> Failure | None:
@@ -155,14 +172,26 @@ def _panels(request: HttpRequest, replay: Replay, written: StepReader, row: dict
     log = recovery_log(own, replay.job_id, row["step"])
     return {
         "log": log,
-        "taken": taken_rows(found, task, log),
+        "taken": taken_rows(replay.job_id, found, task, log),
         "inputs": inputs_around(inputs(own, row["step"], channels_of(task)), row["channel"]),
+        **_of_own_code(found, own, row["step"]),
         "told": told(own),
         "ledger": ledger(own, row["step"]),
         **_keys(request, own, row["step"]),
         "why": why_line(written, replay.job_id, row["step"], everything=request.GET.get("why") == "all"),
         "why_all": request.GET.get("why") == "all",
         "task_is_sink": task is not None and not task.outputs,
+    }
+
+
+def _of_own_code(found: JobGraph | None, own: StepReader, step: int) -> dict[str, Any]:
+    """Where the engine was only observed there are no buffers to show: records stand in their place."""
+    if found is None or not runs_elsewhere(found.manifest):
+        return {"runs_elsewhere": False}
+    return {
+        "runs_elsewhere": True,
+        "taken_records": records_around(own, step, TAKEN),
+        "given_records": records_around(own, step, GIVEN),
     }
 
 

@@ -10,13 +10,15 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard.describing import described_row
+from dashboard.describing import described_row, site_of
 from dashboard.models import Replay
 from dashboard.queries.graph import JobGraph, job_graph
+from dashboard.queries.lake import lake
 from dashboard.queries.of_task import of_task, window
 from dashboard.queries.recovery_log import RecoveryLog, log_window
 from dashboard.queries.replay_channels import inputs, inputs_window, ledger_window
 from dashboard.queries.replay_overview import is_whole
+from dashboard.queries.sites import site_lines
 from dashboard.queries.steps import reading
 from dashboard.views.access import visible_replay
 from dashboard.views.parameters import whole
@@ -60,7 +62,7 @@ def _steps_of(task: str, written: StepReader, first: int, count: int) -> dict[st
 
 def _log(replay: Replay, written: StepReader, step: int, first: int, count: int) -> dict[str, Any]:
     log = log_window(_own(replay, written, step), replay.job_id, step, first, count)
-    return {"log": log, "taken": taken_rows(job_graph(replay.job_id), _task(replay, written, step), log)}
+    return {"log": log, "taken": taken_rows(replay.job_id, job_graph(replay.job_id), _task(replay, written, step), log)}
 
 
 def _inputs(replay: Replay, written: StepReader, step: int, first: int, count: int) -> dict[str, Any]:
@@ -86,10 +88,30 @@ LISTS: dict[str, Callable[[Replay, StepReader, int, int, int], dict[str, Any]]] 
 }
 
 
-def taken_rows(found: JobGraph | None, task: Task | None, log: RecoveryLog) -> list[tuple[Any, str, str]]:
+def taken_rows(job_id: str, found: JobGraph | None, task: Task | None, log: RecoveryLog) -> list[tuple[Any, str, str]]:
     """Each determinant with what it says, and what stands beside that."""
     origin_ms = found.manifest.clock.origin_ms if found else None
-    return [(one, *described_row(one.row, task, origin_ms)) for one in log.taken]
+    sites = _sites(job_id, [one.row for one in log.taken if one.row])
+    return [(one, *described_row(one.row, task, origin_ms, sites.get(_attempt_of(one.row), {}))) for one in log.taken]
+
+
+def _sites(job_id: str, rows: list[dict[str, Any]]) -> dict[tuple[str, int], dict[int, str]]:
+    """Lines of source by attempt: each numbers them anew."""
+    asked: dict[tuple[str, int], set[int]] = {}
+    for row in rows:
+        if (site := site_of(row)) is not None:
+            asked.setdefault(_attempt_of(row), set()).add(site)
+    if not asked:
+        return {}
+    job = lake().job(job_id)
+    return {
+        (task, attempt): site_lines(job, task=task, attempt=attempt, sites=sites)
+        for (task, attempt), sites in asked.items()
+    }
+
+
+def _attempt_of(row: dict[str, Any] | None) -> tuple[str, int]:
+    return (row["task"], row["attempt"]) if row else ("", 0)
 
 
 def channels_of(task: Task | None) -> list[str]:

@@ -38,6 +38,7 @@ class _Ledger:
     epochs_again: int = 0
     once_by_id: int = 0
     twice: Counter[bool | None] = field(default_factory=Counter)
+    gave_again: list[str] = field(default_factory=list)
     differing: list[tuple[OfTask, Twice]] = field(default_factory=list)
     same: list[tuple[OfTask, Twice]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -59,6 +60,8 @@ class _Ledger:
 
     def found(self, task: OfTask, twice: Twice) -> None:
         self.twice[twice.differs] += 1
+        if task.id not in self.gave_again[-1:]:
+            self.gave_again.append(task.id)
         kept = self.same if twice.differs is False else self.differing
         if len(kept) < MOST_SHOWN:
             kept.append((task, twice))
@@ -159,7 +162,9 @@ def _report(ledger: _Ledger) -> dict[str, Any]:
     differ = [(one.given[0].epoch, task.id) for task, one in ledger.differing if one.differs]
     return {
         "verdict": verdict,
-        "sentence": sentence(verdict, ledger.sinks, ledger.twice, ledger.epochs_again, ledger.once_by_id),
+        "sentence": sentence(
+            verdict, ledger.gave_again or ledger.sinks, ledger.twice, ledger.epochs_again, ledger.once_by_id
+        ),
         "outputs": ledger.outputs,
         "count": twice,
         "differing": ledger.twice[True],
@@ -169,6 +174,13 @@ def _report(ledger: _Ledger) -> dict[str, Any]:
         "missing": ledger.missing,
         "missing_count": ledger.missing_count,
     }
+
+
+def _record(line: dict[str, Any], task: str) -> int | None:
+    """Which record of its own task the output comes from, where it comes from one."""
+    source = line.get("source")
+    own = [one for one in source if one[0] == task] if isinstance(source, list) else []
+    return own[0][1] if len(own) == 1 and isinstance(own[0][1], int) else None
 
 
 def _shown(source: RecordingSource, task: OfTask, twice: Twice) -> dict[str, Any]:
@@ -182,6 +194,7 @@ def _shown(source: RecordingSource, task: OfTask, twice: Twice) -> dict[str, Any
     return {
         "task": task.id,
         "epoch": twice.given[0].epoch,
+        "record": _record(lines[-1], task.id),
         "attempts": [one.attempt for one in twice.given],
         "differs": twice.differs,
         "said": given_in_words([line.get("record") for line in lines], twice.differs),

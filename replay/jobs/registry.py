@@ -4,17 +4,18 @@ nothing is ever imported for it that isn't registered by one of the two."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from replay.errors import printable
 from replay.jobs import churn, concat, enrich, load_balance, pass_through, windowed, word_count
 from replay.jobs.graphs import operator_name
-from replay.jobs.installed import GROUP, UnknownOperator, find_installed
+from replay.jobs.installed import GROUP, UnknownOperator, find_installed, installed_names
 from replay.jobs.nexmark import queries
 from replay.jobs.nexmark import windowed as nexmark_windowed
 from replay.model import Vertex
 from replay.runtime.operators import Operator
 
-__all__ = ["OPERATORS", "UnknownOperator", "new_operator", "operator_name"]
+__all__ = ["OPERATORS", "UnknownOperator", "known_operators", "new_operator", "operator_name"]
 
 _CLASSES: tuple[type[Operator], ...] = (
     churn.Churn,
@@ -45,6 +46,12 @@ _CLASSES: tuple[type[Operator], ...] = (
     enrich.Enrich,
 )
 OPERATORS: dict[str, Callable[[], Operator]] = {operator_name(one): one for one in _CLASSES}
+
+
+@cache
+def known_operators() -> tuple[str, ...]:
+    """Their names. Looked for once: what is installed meanwhile is there at the next start."""
+    return tuple(sorted({*OPERATORS, *installed_names()}))
 
 
 def new_operator(vertex: Vertex) -> Operator:

@@ -215,7 +215,7 @@ def test_a_full_disk_is_a_gap_where_it_was(small: int, tmp_path: Path) -> None:
             given += [now] if task.log.dropped == lost else []
         assert values_of(made.folder, "p.0") == given
         ((epoch, why),) = gaps_of(made.folder)
-    assert epoch == 0 and lost >= 1400 and f"{lost} entries were dropped" in why and "File too large" in why
+    assert epoch == 0 and lost >= 1400 and f"{lost:,} entries were dropped" in why and "File too large" in why
 
 
 @pytest.mark.parametrize(

@@ -52,14 +52,15 @@ class Silent(Bystander):
         self.comparison.snapshot_taken(checkpoint, state)
 
 
+UNPROCESSED = "Records can't be processed again: "
+
+
 def operator_of(source: RecordingSource, task: TaskId, operators: Operators = new_operator) -> Operator:
     """A new instance of the task's operator; one that isn't installed here is missing."""
     try:
         return operators(source.graph.vertex_of(task))
     except UnknownOperator as fault:
-        raise Missing(
-            f"Records can't be processed again: {fault}", operator=source.graph.vertex_of(task).operator
-        ) from None
+        raise Missing(f"{UNPROCESSED}{fault}", operator=source.graph.vertex_of(task).operator) from None
 
 
 def plan_of_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> Plan:

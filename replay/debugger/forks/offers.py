@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from replay.jobs.installed import installed_names
-from replay.jobs.registry import OPERATORS
+from replay.jobs.registry import known_operators
 from replay.model import Graph, TaskId
 
 _VALUES = ("timestamp", "rng", "serializable")
@@ -50,15 +48,9 @@ def offers(
         found.append(Offer("failure", "task", tuple(graph.order)))
     if row["kind"] not in ("transition", "request", "answer", "merge"):
         mine = graph.vertex_of(task).operator
-        others = tuple(one for one in _operators() if one != mine)
+        others = tuple(one for one in known_operators() if one != mine)
         found.append(Offer("operator", "operator", others))
     return found
-
-
-@cache
-def _operators() -> tuple[str, ...]:
-    """Looked for once: what is installed meanwhile is there at the next start."""
-    return tuple(sorted({*OPERATORS, *installed_names()}))
 
 
 def _of_recovery(graph: Graph, task: TaskId, row: Mapping[str, Any]) -> list[Offer]:

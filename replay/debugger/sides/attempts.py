@@ -9,7 +9,7 @@ from typing import Any
 from replay.debugger.attempt_replay import stepping_of
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
-from replay.debugger.executing.verify import operator_of, plan_of_attempt
+from replay.debugger.executing.verify import UNPROCESSED, operator_of, plan_of_attempt
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import NoSteps, RecordingSource
 from replay.debugger.recorded.scene import Scene, choose
@@ -114,8 +114,9 @@ def _verifiable(report: dict[str, Any], first: Side, second: Side) -> dict[str, 
     for side in (first, second):
         where = redacted_in(side.source, side.scene.task)
         if where:
-            said = f"Not verifiable: {where} of {side.name} is redacted, and only tokens were compared. "
+            said = f"Not verifiable: of {side.name}, {where} is redacted, and only tokens were compared. "
             shown = "Nothing else differs." if report["equal"] else report["sentence"]
+            shown = shown[:1].upper() + shown[1:]
             return {**report, "equal": False, "redacted": where, "sentence": said + shown}
     return report
 
@@ -234,7 +235,7 @@ def _only_longer(differences: list[Difference]) -> str | None:
 
 def _sentence(first: Side, second: Side, differences: list[Difference], executed: bool, since: int) -> str:
     names = f"{first.name} and {second.name}"
-    lacking = next((side.lacks for side in (first, second) if side.lacks), "")
+    lacking = next((side.lacks for side in (first, second) if side.lacks), "").removeprefix(UNPROCESSED)
     within = f" from epoch {since} on" if since else ""
     if not differences:
         alike = "did the same" if executed else "have the same logs and took the same"

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any, BinaryIO, Literal, NamedTuple, Protocol, cast
 
+from replay.debugger.sides.parting import parts_of
+
 Stream = Literal["step", "input", "determinant", "state", "output"]
 STREAMS: tuple[Stream, ...] = ("step", "input", "determinant", "state", "output")
 """In which two executions are compared: their steps, and what was taken, chosen, kept and given."""
@@ -52,10 +54,12 @@ class Difference(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """As reports hold it."""
         sides = {"first": self.first, "second": self.second}
+        parts = parts_of(self.first.what, self.second.what) if self.first and self.second else {}
         return {
             "stream": self.stream,
             "number": self.number,
             **{name: None if one is None else one.to_json() for name, one in sides.items()},
+            **parts,
         }
 
 

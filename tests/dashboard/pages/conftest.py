@@ -1,10 +1,19 @@
 """Pages on a database of their own; the store and the lake are empty folders."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+
+from dashboard import store
+from dashboard.models import Job
+from dashboard.queries.lake import lake
+from ingest.lake.schema import SCHEMA_VERSION
+from replay.bundle.containers import open_container
+from replay.bundle.pack import write_pack
+from tests.ingest.inprocess import ingested_here
 
 
 @pytest.fixture(autouse=True)
@@ -27,3 +36,25 @@ def as_seen_by(user: User) -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+@pytest.fixture
+def shelved(owner: User, tmp_path: Path, settings) -> Iterator[Callable[[Path], Job]]:
+    """Makes a bundle a job of the owner's, with its tables."""
+
+    def shelve(bundle: Path) -> Job:
+        pack = store.pack_path("j_1")
+        pack.parent.mkdir(parents=True, exist_ok=True)
+        with open_container(bundle) as container:
+            write_pack(container, pack)
+        _, result = ingested_here(pack, tmp_path)
+        assert result["status"] == "ready"
+        settings.LAKE_ROOT = tmp_path
+        lake.cache_clear()
+        facts = {"tasks": 1, "epochs": 1, "determinants": 1, **result.get("facts", {})}
+        return Job.objects.create(
+            id="j_1", owner=owner, name="orders", status="ready", facts=facts, schema_version=SCHEMA_VERSION
+        )
+
+    yield shelve
+    lake.cache_clear()

@@ -1,41 +1,25 @@
 """A job's page says whether every output was given once: with the outputs, the line and the attempts that prove it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 
-from dashboard import store
 from dashboard.models import Job, JobShare, PayloadLook
-from dashboard.queries.lake import lake
-from ingest.lake.schema import SCHEMA_VERSION
-from replay.bundle.containers import open_container
-from replay.bundle.pack import write_pack
 from tests.clonoscope.test_side_by_side import run
 from tests.dashboard.pages.conftest import as_seen_by
-from tests.ingest.inprocess import ingested_here
 
 PRICES = ("19.90417", "24.93586")  # as no clock and no size is written
 
 
 @pytest.fixture
-def job(owner: User, guest: User, tmp_path: Path, settings) -> Iterator[Job]:
+def job(guest: User, tmp_path: Path, shelved: Callable[[Path], Job]) -> Job:
     """An epoch that was executed twice, and a second order with another price; the guest sees no payloads."""
     bundle = run(tmp_path / "recorded", (4.5, 19.90417), (4.5, 24.93586))
-    pack = store.pack_path("j_1")
-    pack.parent.mkdir(parents=True, exist_ok=True)
-    with open_container(bundle) as container:
-        write_pack(container, pack)
-    _, result = ingested_here(pack, tmp_path)
-    settings.LAKE_ROOT = tmp_path
-    lake.cache_clear()
-    made = Job.objects.create(
-        id="j_1", owner=owner, name="orders", status="ready", facts=result["facts"], schema_version=SCHEMA_VERSION
-    )
+    made = shelved(bundle)
     JobShare.objects.create(job=made, user=guest, payloads=False)
-    yield made
-    lake.cache_clear()
+    return made
 
 
 def test_it_shows_what_went_out_twice_and_the_line_that_made_it_differ(job: Job, owner: User) -> None:

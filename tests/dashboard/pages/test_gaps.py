@@ -1,29 +1,23 @@
 """Gaps of a recording are on its page, and stand in the log where they were."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 
 import clonoscope
-from dashboard import store
 from dashboard.models import Job
 from dashboard.queries.determinants import ROWS_SHOWN
-from dashboard.queries.lake import lake
-from ingest.lake.schema import SCHEMA_VERSION
-from replay.bundle.containers import open_container
-from replay.bundle.pack import write_pack
 from tests.clonoscope.recorded import recording
 from tests.dashboard.pages.conftest import as_seen_by
-from tests.ingest.inprocess import ingested_here
 
 ANSWERS = ROWS_SHOWN + 20
 
 
 @pytest.fixture
-def job(owner: User, tmp_path: Path, settings) -> Iterator[Job]:
+def job(tmp_path: Path, shelved: Callable[[Path], Job]) -> Job:
     """Gaps at the beginning, behind the fifth answer, at a page's end, and behind the last."""
     with recording(tmp_path / "recorded") as made, made.task("orders").epoch(0) as task:
         for number in range(ANSWERS):
@@ -31,19 +25,7 @@ def job(owner: User, tmp_path: Path, settings) -> Iterator[Job]:
                 task.log.gap(f"<b>before {number}</b>")
             clonoscope.time_ns()
         task.log.gap("at the end")
-    bundle = made.dump(tmp_path / "orders.zip")
-    pack = store.pack_path("j_1")
-    pack.parent.mkdir(parents=True, exist_ok=True)
-    with open_container(bundle) as container:
-        write_pack(container, pack)
-    _, result = ingested_here(pack, tmp_path)
-    facts = {"tasks": 1, "epochs": 1, "determinants": ANSWERS, **result.get("facts", {})}
-    settings.LAKE_ROOT = tmp_path
-    lake.cache_clear()
-    yield Job.objects.create(
-        id="j_1", owner=owner, name="orders", status="ready", facts=facts, schema_version=SCHEMA_VERSION
-    )
-    lake.cache_clear()
+    return shelved(made.dump(tmp_path / "orders.zip"))
 
 
 def shown(page: str) -> list[str]:

@@ -1,26 +1,20 @@
 """A recording with precise retries says on its page what they guarantee, how far each went, and why it ended."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
 
 import clonoscope
-from dashboard import store
 from dashboard.models import Job
-from dashboard.queries.lake import lake
-from ingest.lake.schema import SCHEMA_VERSION
-from replay.bundle.containers import open_container
-from replay.bundle.pack import write_pack
 from tests.clonoscope.recorded import recording
 from tests.clonoscope.retried import chance, epoch_of
 from tests.dashboard.pages.conftest import as_seen_by
-from tests.ingest.inprocess import ingested_here
 
 
 @pytest.fixture
-def shown(owner: User, tmp_path: Path, settings) -> Iterator[str]:
+def shown(owner: User, tmp_path: Path, shelved: Callable[[Path], Job]) -> str:
     """An epoch that was executed once more, with a record and an output that are others; and the job's page."""
     for fails in (True, False):
         with epoch_of(tmp_path / "recorded", fails=fails, sync=True) as task:
@@ -30,19 +24,7 @@ def shown(owner: User, tmp_path: Path, settings) -> Iterator[str]:
             clonoscope.random()
     with recording(tmp_path / "recorded") as made:
         bundle = made.dump(tmp_path / "orders.zip")
-    pack = store.pack_path("j_1")
-    pack.parent.mkdir(parents=True, exist_ok=True)
-    with open_container(bundle) as container:
-        write_pack(container, pack)
-    _, result = ingested_here(pack, tmp_path)
-    assert result["status"] == "ready"
-    settings.LAKE_ROOT = tmp_path
-    lake.cache_clear()
-    job = Job.objects.create(
-        id="j_1", owner=owner, name="orders", status="ready", facts=result["facts"], schema_version=SCHEMA_VERSION
-    )
-    yield as_seen_by(owner).get(f"/jobs/{job.id}/").content.decode()
-    lake.cache_clear()
+    return as_seen_by(owner).get(f"/jobs/{shelved(bundle).id}/").content.decode()
 
 
 def test_the_page_says_what_is_guaranteed_and_how_far_it_went(shown: str) -> None:

@@ -81,6 +81,6 @@ def test_attempts_side_by_side_are_not_called_the_same(members: MemoryMembers) -
     hidden = compared(hiding(members, redactions=["customer.email"]))
     assert hidden["equal"] is False and hidden["redacted"] == "customer.email in its values"
     assert hidden["sentence"] == (
-        "Not verifiable: customer.email in its values of the one is redacted, and only tokens were compared. "
+        "Not verifiable: of the one, customer.email in its values is redacted, and only tokens were compared. "
         "Nothing else differs."
     )
