@@ -18,7 +18,7 @@ from replay.debugger.recorded.members import Placed, placed_buffers, placed_rece
 from replay.debugger.recorded.story import Story
 from replay.log.codec import decode_all
 from replay.log.determinants import Order, Take, is_async
-from replay.model import MAIN, Channel, Record, json_bytes
+from replay.model import MAIN, Channel, Record, Thread, json_bytes, thread_of_output
 from replay.runtime.body.output import Cut
 
 
@@ -76,6 +76,8 @@ class Comparison:
         self._received: dict[int, set[int]] = {}
         self._first_takes: dict[tuple[int, int], int] | None = None
         self.against = against
+        self._plan = plan
+        self._story = story
         self.writes = SinkWrites(source, story, task, own, plan.state)
         self.compared = 0
         self.uncompared = 0
@@ -222,12 +224,13 @@ class Comparison:
         """The snapshot that the attempt itself took for this checkpoint must be the same."""
         for attempt in dict.fromkeys((self.own, *(() if self.beyond.begun else self.against))):
             recorded = self.source.state(self.task, attempt, checkpoint)
-            if recorded is None:
+            if recorded is None or self._went_further(attempt, MAIN, checkpoint):
                 continue
             if self.beyond.begun:
                 self.beyond.snapshots += 1
             else:
                 self.snapshots += 1
+            recorded = self._as_bound(attempt, checkpoint, state, recorded)
             different = [key for key in state if not self._agree(key, state[key], recorded.get(key))]
             if different:
                 path = member_name(self.task, attempt, "state", checkpoint)
@@ -238,6 +241,34 @@ class Comparison:
                     asked=json_bytes({key: state[key] for key in different}).decode()[:400],
                     logged=json_bytes({key: recorded.get(key) for key in different}).decode()[:400],
                 )
+
+    def _as_bound(
+        self, attempt: int, checkpoint: int, state: Mapping[str, Any], recorded: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """A snapshot without counts of buffers of which nobody knew when the attempt failed: they bind no later one."""
+        counts = recorded.get("outputs")
+        if not isinstance(counts, dict):
+            return recorded
+        unknown = {
+            one.channel: state["outputs"].get(one.channel)
+            for k, one in enumerate(self.shape.outputs)
+            if self._went_further(attempt, thread_of_output(k), checkpoint)
+        }
+        return {**recorded, "outputs": {**counts, **unknown}}
+
+    def _went_further(self, attempt: int, thread: Thread, checkpoint: int) -> bool:
+        """Whether an attempt before had more in its log, up to a checkpoint, than came back to the one after it."""
+        if attempt == self.own:
+            return False
+        later = (self._story.returned_to(self.task, one) for one in range(attempt + 1, self.own + 1))
+        returned = next(filter(None, later), {})
+        followed = self._plan.logs.get(thread, {})
+        for epoch in range(self._plan.checkpoint, checkpoint):
+            log = self.source.log_bytes(self.task, attempt, thread, epoch)
+            same = first_difference(log, followed.get(epoch, b""))
+            if returned.get((thread, epoch), 0) <= same < len(log):
+                return True
+        return False
 
     def _agree(self, key: str, made: Any, recorded: Any) -> bool:
         if key == "transactions" and made:

@@ -20,6 +20,12 @@ def test_everything_that_was_recorded_replays_as_it_was(first: int) -> None:
         assert found.verdicts.total() and found.attempts["identical"] + found.attempts["unknown"]
 
 
+def test_a_snapshot_of_an_attempt_that_cut_what_nobody_knew_of_binds_no_later_one() -> None:
+    """Its last buffer was lost with its determinant; the attempts after it cut another number, and went on."""
+    found = replays_of(80312)
+    assert not found.faults, f"seed 80312: {found.command}\n" + "\n".join(found.faults)
+
+
 def test_the_command_lines_meet_every_job_protocol_sink_and_way_to_fail() -> None:
     drawn = [random_options(seed) for seed in range(LAST)]
     assert {one.job for one in drawn} == set(JOBS)
