@@ -159,7 +159,7 @@ class Recording:
         self.retention = Retention(self.folder, keep, max_bytes)
         self._lock = threading.RLock()
         self._tasks: dict[str, Task] = {}
-        self._supply = Supply(self.folder, self.segment_bytes)
+        self._supply = self._new_supply()
         self._alive: int | None = None
         self._open = True
         # Logs of epochs that are not over. A process without any may end at any time: nothing is missing.
@@ -289,6 +289,10 @@ class Recording:
         except OSError as fault:
             self.at_fault(f"{self.folder}: {fault.strerror}")
 
+    def _new_supply(self) -> Supply:
+        # What is to be taken again must be there before the job has it: a gap would undo what retries are for.
+        return Supply(self.folder, self.segment_bytes, patient=self.retry is not None)
+
     def segment(self, path: Path, at_least_bytes: int) -> Segment:
         """Room for a log, within the bound."""
         if not self._open:
@@ -373,7 +377,7 @@ class Recording:
         """In the child: files and locks are the parent's. What it records are attempts of its own."""
         self._lock = threading.RLock()
         self._supply.forget()
-        self._supply = Supply(self.folder, self.segment_bytes)
+        self._supply = self._new_supply()
         if self._alive is not None:
             os.close(self._alive)
             self._alive = None

@@ -207,11 +207,15 @@ def segments_of(folder: Path) -> list[tuple[int, Path]]:
 
 
 class Supply:
-    """Makes segments, one ahead of those who need them, so that a task hardly ever waits for the disk."""
+    """Makes segments, one ahead of those who need them, so that a task hardly ever waits for the disk.
 
-    def __init__(self, folder: Path, size_bytes: int = SEGMENT_BYTES):
+    `patient`: where it would, it waits, however slow the disk is.
+    """
+
+    def __init__(self, folder: Path, size_bytes: int = SEGMENT_BYTES, *, patient: bool = False):
         self._folder = folder
         self._size_bytes = size_bytes
+        self._patient = patient
         self._spare: Segment | None = None
         self._wanted = threading.Event()
         self._lock = threading.Lock()
@@ -229,7 +233,7 @@ class Supply:
             self._wanted.set()
             if spare is not None:
                 return spare.moved_to(path)
-            if self._slow:
+            if self._slow and not self._patient:
                 raise OSError("the disk is too slow to be waited for")
             return self._make_now(path, self._size_bytes)
 

@@ -47,6 +47,7 @@ def test_steps_are_added_and_stepped_through(visit: Visit, job: str, made: JobSi
     visitor = visit(viewport=size)
     add(visitor, job, made.folder / "cheaper-steps.zip")
     page = visitor.page
+    page.wait_for_url("**/replays/r_*/")  # until keys and links are the scripts'
     expect(page.locator("#verdict")).to_contain_text("made elsewhere")
     expect(page.locator("#verdict")).to_contain_text("diverged")
     expect(page.locator("#divergence")).to_contain_text("orders[0]@4")

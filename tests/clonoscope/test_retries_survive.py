@@ -53,6 +53,24 @@ def test_tasks_of_a_process_keep_to_their_own(tmp_path: Path) -> None:
     assert given[0] == given[1]
 
 
+@pytest.mark.parametrize("retry", [None, "replay"])
+def test_a_job_waits_for_a_slow_disk_where_its_answers_are_to_be_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, retry: str | None
+) -> None:
+    monkeypatch.setattr(Recording, "segment_bytes", 4096)
+    monkeypatch.setattr("clonoscope.segments._PATIENCE_S", -1)  # no disk is quick enough
+    monkeypatch.setattr("clonoscope.segments.Supply.begin", lambda _: None)  # nor is anything made ahead
+    with recording(tmp_path, retry=retry, dump_on=()) as made, made.task("p").epoch(0) as task:
+        task.take(0, topic="in")
+        given = times(2000)
+    (log,) = attempts_of(made.folder)
+    told = [entry.fields["value"] for entry in log.entries() if entry.kind == "call"]
+    if retry is None:
+        assert len(told) < len(given) and "the disk is too slow to be waited for" in made.faults[0]
+    else:
+        assert told == given and made.faults == []
+
+
 def test_what_is_read_is_not_let_go_for_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Recording, "segment_bytes", 4096)
     with epoch_of(tmp_path, fails=True):

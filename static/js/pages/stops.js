@@ -152,9 +152,14 @@ export function stops(page) {
     }
   }
 
-  /** The list as it is now; the focus stays. */
+  /** What somebody sees of a list. */
+  const listed = (section) =>
+    JSON.stringify([...section.querySelectorAll("[data-breakpoint]")].map((row) => [row.dataset.breakpoint, "on" in row.dataset, row.querySelector("th").textContent]));
+
+  /** The list as it is now; the focus stays. One that says the same stays itself: somebody may be about to click in it. */
   const refresh = once(async () => {
     const [fresh] = (await source.panel(page.step())).filter((node) => node.id === "stops");
+    if (listed(fresh) === listed(panel())) return;
     const active = document.activeElement; // it may have come here meanwhile
     const focus = panel().contains(active) ? selectorOf(active, "breakpoint") : undefined;
     panel().replaceWith(fresh);
