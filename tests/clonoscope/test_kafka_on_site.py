@@ -19,7 +19,8 @@ READER = """
     from confluent_kafka import Consumer, TopicPartition
     from clonoscope.onsite.records import Fetched
 
-    consumer = Consumer({"bootstrap.servers": os.environ["BROKER"], "group.id": "again", "enable.auto.commit": False})
+    consumer = Consumer({"bootstrap.servers": os.environ["BROKER"], "group.id": "again", "enable.auto.commit": False,
+                         "fetch.wait.max.ms": 10})
 
     def read(topic, partition, offset):
         consumer.assign([TopicPartition(topic, partition, offset)])

@@ -42,7 +42,7 @@ def small_windows() -> object:
         yield
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(search=searches(), number=st.integers(0, WORLDS - 1), places=st.lists(st.integers(-1, 90), max_size=3))
 def test_every_search_finds_what_brute_force_finds(
     worlds: list[tuple[Steps, StepReader]],
