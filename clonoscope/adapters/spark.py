@@ -35,12 +35,16 @@ def recorder(
     max_mb: float = 256,
     payload: Payload = "ref",
     redact: Sequence[str] = (),
+    allow: Sequence[str] | None = None,
+    key: bytes | str | os.PathLike[str] | None = None,
     retry: Retry | None = None,
     sync: bool = False,
     intercept: bool | Sequence[str] = False,
     hashes: bool = True,
 ) -> Recorder:
     """What functions are recorded with; arguments as of `clonoscope.start`. Nothing is written before one is called.
+
+    `key`: of a file its name travels to the workers, which read it where they are; bytes travel themselves.
 
     `intercept`: whether what code asks that doesn't know of Clonoscope is recorded too, or of which packages.
     `hashes`: whether the records of a batch are hashed, so that it can be told whether they were the same.
@@ -50,8 +54,24 @@ def recorder(
     )
     folder = os.path.abspath(dir)
     check_arguments(name, keep, max_mb, payload, (), retry)
-    redaction_for(redact, None, payload, None, retry)
-    return Recorder(Settings(name, folder, keep, max_mb, payload, tuple(redact), retry, sync, only, hashes, _code()))
+    redaction_for(redact, allow, payload, key, retry)
+    return Recorder(
+        Settings(
+            name,
+            folder,
+            keep,
+            max_mb,
+            payload,
+            tuple(redact),
+            None if allow is None else tuple(allow),
+            key if key is None or isinstance(key, bytes) else os.path.abspath(key),
+            retry,
+            sync,
+            only,
+            hashes,
+            _code(),
+        )
+    )
 
 
 @functools.cache
@@ -69,6 +89,9 @@ class Settings:
     max_mb: float = 256
     payload: Payload = "ref"
     redact: tuple[str, ...] = ()
+    allow: tuple[str, ...] | None = None
+    # Whoever prints these settings must not print the key.
+    key: bytes | str | None = field(default=None, repr=False)
     retry: Retry | None = None
     sync: bool = False
     intercept: bool | tuple[str, ...] = False
@@ -88,6 +111,8 @@ class Settings:
                 max_mb=self.max_mb,
                 payload=self.payload,
                 redact=self.redact,
+                allow=self.allow,
+                key=self.key,
                 retry=self.retry,
                 sync=self.sync,
                 dump_on=(),

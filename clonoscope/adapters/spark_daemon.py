@@ -13,6 +13,7 @@ from typing import Any
 
 from clonoscope.adapters.spark import Settings, recorded, recorder
 from clonoscope.errors import WrongUse
+from clonoscope.redaction import KEY_VARIABLE
 
 _log = logging.getLogger("clonoscope")
 
@@ -22,6 +23,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 _PREFIX = "CLONOSCOPE_"
+# The key itself has no variable: what is set for executors stands in command lines, and on Spark's pages.
 VARIABLES: dict[str, Callable[[str], Any]] = {
     f"{_PREFIX}NAME": str,
     f"{_PREFIX}DIR": str,
@@ -30,6 +32,8 @@ VARIABLES: dict[str, Callable[[str], Any]] = {
     f"{_PREFIX}PAYLOAD": str,
     f"{_PREFIX}RETRY": str,
     f"{_PREFIX}REDACT": _names,
+    f"{_PREFIX}ALLOW": _names,
+    KEY_VARIABLE: str,
     f"{_PREFIX}INTERCEPT": _names,
 }
 
@@ -43,10 +47,15 @@ def settings_of(environment: Mapping[str, str]) -> Settings:
     for variable, read in VARIABLES.items():
         if text := environment.get(variable, ""):
             try:
-                chosen[variable.removeprefix(_PREFIX).lower()] = read(text)
+                chosen[argument_of(variable)] = read(text)
             except ValueError:
                 raise WrongUse(f"{variable} is {text!r}", remedy="It is a number") from None
     return recorder(**chosen).settings
+
+
+def argument_of(variable: str) -> str:
+    """Of `recorder`."""
+    return "key" if variable == KEY_VARIABLE else variable.removeprefix(_PREFIX).lower()
 
 
 def record_workers(settings: Settings) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from clonoscope.adapters import spark_values as values
 from clonoscope.recording import Recording
+from clonoscope.redaction import said
 from clonoscope.services import current
 from clonoscope.tasks import Task
 
@@ -260,7 +261,8 @@ class Work:
         try:
             take(found)
         except Exception as fault:  # whatever a value is, the job goes on
-            self.task.log.gap(f"what was taken here can't be recorded: {type(fault).__qualname__}: {fault}"[:200])
+            why = said(self.task.recording.message(str(fault)))
+            self.task.log.gap(f"what was taken here can't be recorded: {type(fault).__qualname__}: {why}"[:200])
 
     def _step(self, step: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
         token = current.set(self.task.log)

@@ -106,6 +106,21 @@ def test_wrong_settings_are_told_in_the_driver(tmp_path: Path) -> None:
         recorder("orders", dir=tmp_path, payload="some")  # type: ignore[arg-type]
     with pytest.raises(WrongUse, match="redact"):
         recorder("orders", dir=tmp_path, redact=["a..b"])
+    with pytest.raises(WrongUse, match="allow"):
+        recorder("orders", dir=tmp_path, allow=["a..b"])
+    with pytest.raises(WrongUse, match="key of tokens"):
+        recorder("orders", dir=tmp_path, key=tmp_path / "no key")
+
+
+def test_of_a_key_only_its_file_travels_and_nobody_prints_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = b"sixteen bytes or more"
+    monkeypatch.chdir(tmp_path)
+    Path("key").write_bytes(key)
+    named, given = recorder("orders", key="key", allow=["order"]), recorder("orders", key=key)
+    travels = pickle.dumps(named(price))
+    assert key not in travels and pickle.loads(travels)._settings == named.settings  # noqa: S301 - as Spark does
+    assert named.settings.key == str(tmp_path / "key") and named.settings.allow == ("order",)
+    assert given.settings.key == key and key.decode() not in repr(given.settings)
 
 
 def test_queries_of_one_name_with_other_checkpoints_are_told_apart(tmp_path: Path) -> None:
@@ -127,15 +142,17 @@ def test_queries_of_one_name_with_other_checkpoints_are_told_apart(tmp_path: Pat
 # --- the daemon ---
 
 
-def test_the_daemon_is_set_by_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_daemon_is_set_by_variables(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(b"sixteen bytes or more")
-    monkeypatch.setenv("CLONOSCOPE_KEY_FILE", str(tmp_path / "key"))
     given = {"NAME": "orders", "DIR": "/srv", "KEEP": "9", "MAX_MB": "1.5", "PAYLOAD": "none", "RETRY": "replay"}
-    given |= {"REDACT": "customer.email, *.iban", "INTERCEPT": "jobs"}
+    given |= {"REDACT": "customer.email, *.iban", "ALLOW": "order, lines.sku", "INTERCEPT": "jobs"}
+    given |= {"KEY_FILE": str(tmp_path / "key")}
     made = settings_of({f"CLONOSCOPE_{name}": value for name, value in given.items()})
     assert (made.name, made.dir, made.keep, made.max_mb, made.payload) == ("orders", "/srv", 9, 1.5, "none")
     assert (made.retry, made.redact, made.intercept) == ("replay", ("customer.email", "*.iban"), ("jobs",))
+    assert (made.allow, made.key) == (("order", "lines.sku"), str(tmp_path / "key"))
     made = settings_of({"PATH": "/bin"})
+    assert (made.allow, made.key) == (None, None)
     assert (made.name, made.keep, made.payload, made.intercept, made.retry) == ("spark", None, "ref", True, None)
 
 

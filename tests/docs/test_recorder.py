@@ -77,5 +77,5 @@ def test_every_kind_of_word_and_of_entry_is_documented() -> None:
 def test_every_variable_of_sparks_daemon_is_documented() -> None:
     documented = table("recorder.md", "variable of the executors", "is").column("variable of the executors")
     assert documented == list(spark_daemon.VARIABLES)
-    arguments = {name.removeprefix("CLONOSCOPE_").lower() for name in documented}
+    arguments = {spark_daemon.argument_of(name) for name in documented}
     assert arguments <= set(inspect.signature(spark.recorder).parameters)
