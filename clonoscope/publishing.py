@@ -290,6 +290,10 @@ class _Members:
         self.lines += 1
         self._append(f"sink/{self.epoch}.ndjson", json_bytes(line) + b"\n")
 
+    def border(self, entry: Entry) -> None:
+        """What passed between an engine and a function, in its order."""
+        self._append(f"border/{self.epoch}.ndjson", json_bytes(entry.fields) + b"\n")
+
     def state(self, entry: Entry) -> None:
         state = {"operator": entry.fields["state"], "timers": [], "watermarks": {}, "idle": {}, "inputs": {}}
         state |= {"outputs": {}, "source": {}, "services": {}, "transactions": []}
@@ -326,6 +330,7 @@ _WRITERS: dict[str, Callable[[_Members, Entry], None]] = {
     "epoch": _Members.epoch_began,
     "epoch-end": _Members.epoch_ended,
     "output": _Members.output,
+    "border": _Members.border,
     "state": _Members.state,
     "end": _Members.end,
     "event": _Members.event,

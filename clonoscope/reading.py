@@ -19,7 +19,8 @@ CLOSED = b" closed"
 """Behind what a process says of itself: nothing is missing of what it recorded."""
 
 Kind = Literal[
-    "epoch", "epoch-end", "call", "take", "record", "range", "output", "state", "gap", "end", "event", "hash", "seen"
+    "epoch", "epoch-end", "call", "take", "record", "range", "output", "state", "gap", "end", "event", "hash", "seen",
+    "border"
 ]  # fmt: skip
 RETRY_BEGAN, RETRY_ENDED = "retry-began", "retry-ended"
 """Events: that an epoch's answers are taken from an attempt before, and how far that went."""
@@ -359,6 +360,7 @@ _KINDS: dict[int, Kind] = {
     w.STATE: "state",
     w.GAP: "gap",
     w.HASH: "hash",
+    w.BORDER: "border",
 }
 
 

@@ -339,6 +339,10 @@ class Task:
             self._retried.gave(fields)
         self._put(w.OUTPUT, fields)
 
+    def border(self, fields: dict[str, Any]) -> None:
+        """What an adapter tells of what passed between its engine and the job's function, where nothing is redacted."""
+        self._put(w.BORDER, fields)
+
     def state(self, checkpoint: int, operator: Any) -> None:
         """The operator's state at a checkpoint: that of the beginning of the epoch of the same number."""
         self._put(w.STATE, {"checkpoint": checkpoint, "state": self._kept(operator)})

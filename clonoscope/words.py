@@ -51,7 +51,9 @@ LONGEST_BYTES = LONGEST_WORDS * WORD_BYTES
 BASE_MARGIN_NS = 30 * 60 * 10**9
 
 # Types of LONG. Payloads are JSON, but for UUID and BYTES: a site of four bytes, and the bytes; and SEEN.
-META, SITE, EPOCH, EPOCH_END, CALL, UUID, BYTES, INPUT, RECORD, OUTPUT, STATE, GAP, END, EVENT, HASH, SEEN = range(16)
+META, SITE, EPOCH, EPOCH_END, CALL, UUID, BYTES, INPUT, RECORD, OUTPUT, STATE, GAP, END, EVENT, HASH, SEEN, BORDER = (
+    range(17)
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import functools
 import inspect
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +18,12 @@ from typing import Any, TypeVar
 
 from clonoscope import identity
 from clonoscope.adapters import spark_work as work
-from clonoscope.adapters.spark_values import observe_actions, plain, watched
+from clonoscope.adapters.spark_border import CALLS, tell_how
+from clonoscope.adapters.spark_values import observe_actions, plain
+from clonoscope.errors import WrongUse
 from clonoscope.interception import intercept as record_what_is_asked
-from clonoscope.recording import Payload, Recording, Retry, check_arguments, redaction_for, start
+from clonoscope.recording import Payload, Recording, Retry, check_arguments, redaction_for, stand_ins, start
+from clonoscope.services import epoch_hooks
 from clonoscope.unrecorded import UNRECORDED
 
 T = TypeVar("T")
@@ -41,6 +45,7 @@ def recorder(
     sync: bool = False,
     intercept: bool | Sequence[str] = False,
     hashes: bool = True,
+    results: bool | None = None,
 ) -> Recorder:
     """What functions are recorded with; arguments as of `clonoscope.start`. Nothing is written before one is called.
 
@@ -48,13 +53,19 @@ def recorder(
 
     `intercept`: whether what code asks that doesn't know of Clonoscope is recorded too, or of which packages.
     `hashes`: whether the records of a batch are hashed, so that it can be told whether they were the same.
+    `results`: whether what functions give is hashed, so that a replay can be told to be the same; with payload `full`
+    it is, unless something is redacted.
     """
     only = (
         (intercept,) if isinstance(intercept, str) else intercept if isinstance(intercept, bool) else tuple(intercept)
     )
     folder = os.path.abspath(dir)
     check_arguments(name, keep, max_mb, payload, (), retry)
-    redaction_for(redact, allow, payload, key, retry)
+    redaction = redaction_for(redact, allow, payload, key, retry)
+    if results and redaction.active:
+        raise WrongUse(
+            "results can't be held against each other where values are redacted", remedy="Leave out results, or that"
+        )
     return Recorder(
         Settings(
             name,
@@ -69,6 +80,7 @@ def recorder(
             sync,
             only,
             hashes,
+            payload == "full" and not redaction.active if results is None else results,
             _code(),
         )
     )
@@ -96,6 +108,7 @@ class Settings:
     sync: bool = False
     intercept: bool | tuple[str, ...] = False
     hashes: bool = True
+    results: bool = False
     code: Mapping[str, Any] | None = field(default=None, compare=False)
 
     def recording(self) -> Recording:
@@ -119,7 +132,8 @@ class Settings:
                 code=self.code,
             )
             UNRECORDED.elsewhere = elsewhere
-            if self.intercept:
+            # Where several recorders meet in a worker, one takes over what all of them are asked.
+            if self.intercept and not epoch_hooks:
                 record_what_is_asked(*(() if isinstance(self.intercept, bool) else self.intercept))
             made.rest_until_used()
         return made
@@ -146,9 +160,13 @@ class Recorder:
         taking = work.taking_here()
         for row in rows:
             yield row
-            if taking is not None:
-                value = plain(row)
-                column = value.get if isinstance(value, dict) else {}.get
+            value = plain(row)
+            column = value.get if isinstance(value, dict) else {}.get
+            if stand_ins:
+                # Who asks for the next row has given this one.
+                given = stand_ins[-1](self.settings.name).task(self.settings.name).given
+                given([column(key), 0, value], str(column(id)) if id else None, sys._getframe(1))
+            elif taking is not None:
                 record = taking.record_of(row)
                 # Where it comes from is said if it is known.
                 lineage: dict[str, Any] = {"source": []} if record is None else {"of": record}
@@ -178,6 +196,12 @@ class _Recorded:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._settings, self._what, self._vertex)
 
+    def __clonoscope_replay__(self, task: Any) -> Any:
+        """For a replay where the code is."""
+        from clonoscope.adapters.spark_on_site import adapted
+
+        return adapted(self._what, task)
+
     def _at_work(self) -> work.Work | None:
         """On this Spark task; None where there is no batch of a stream."""
         if self._contexts is None:
@@ -192,7 +216,8 @@ class _Recorded:
     def _begun(self, place: work.Place) -> work.Work | None:
         try:
             recording = self._settings.recording()
-            return work.begin(recording, place, self._what, self._vertex, hashes=self._settings.hashes)
+            made = self._settings
+            return work.begin(recording, place, self._what, self._vertex, hashes=made.hashes, results=made.results)
         except Exception as fault:  # the job goes on without being recorded
             _log.warning("%s is not recorded: %s: %s", self._what, type(fault).__qualname__, fault)
             return None
@@ -222,22 +247,18 @@ class RecordedFunction(_Recorded):
             return self._batch(*arguments)
         return self._what(*arguments, **keywords)
 
-    def __clonoscope_replay__(self, task: Any) -> Callable[[Any], None]:
-        """For a replay where the code is, of functions of rows: what they give is Spark's, and no output."""
-        several = len(inspect.signature(self._what).parameters) != 1
-
-        def process(record: Any) -> None:
-            self._what(*record[2]) if several else self._what(record[2])
-
-        return process
-
     def _batch(self, frame: Any, batch: int) -> Any:
         place = work.place_of_driver(frame, batch)
         if place is None:
             return self._what(frame, batch)
         task = work.task_of(self._settings.recording(), place, self._what, self._vertex)
-        taking = work.Taking(task, place, hashes=self._settings.hashes)
+        border = work.border_of(task, results=self._settings.results)
+        taking = work.Taking(task, place, hashes=self._settings.hashes, border=border)
         with task.epoch(place.batch, because=place.because), work.executes(taking):
+            if border is None:
+                tell_how(task, CALLS, whole=False, results=False)
+            else:
+                border.call("foreachBatch", (frame, batch), {}, takes=False)
             observe_actions(frame, taking)
             return self._what(frame, batch)
 
@@ -250,22 +271,26 @@ class RecordedProcessor(_Recorded):
             raise AttributeError(name)
         return getattr(self._what, name)
 
+    def init(self, handle: Any) -> Any:
+        """It asks for its states."""
+        at_work = self._at_work()
+        return self._what.init(handle) if at_work is None else self._handled("init", handle, takes=False)
+
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:
         """Rows of a key."""
-        return self._handled(self._what.handleInputRows, key, rows, timerValues)
+        return self._handled("handleInputRows", key, rows, timerValues)
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> Any:
         """The first state of a key: none of the records that are taken."""
-        return self._handled(self._what.handleInitialState, key, initialState, watched(timerValues), takes=False)
+        return self._handled("handleInitialState", key, initialState, timerValues, takes=False)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Any:
         """A timer of a key."""
-        method = self._what.handleExpiredTimer
-        return self._handled(method, key, watched(timerValues), expiredTimerInfo, takes=False)
+        return self._handled("handleExpiredTimer", key, timerValues, expiredTimerInfo, takes=False)
 
-    def _handled(self, method: Callable[..., Any], *arguments: Any, takes: bool = True) -> Any:
-        at_work = self._at_work()
-        return method(*arguments) if at_work is None else at_work.call(method, arguments, {}, takes=takes)
+    def _handled(self, name: str, *arguments: Any, takes: bool = True) -> Any:
+        at_work, method = self._at_work(), getattr(self._what, name)
+        return method(*arguments) if at_work is None else at_work.call(method, arguments, {}, takes=takes, method=name)
 
 
 class RecordedWriter(_Recorded):

@@ -22,6 +22,12 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def _answer(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise ValueError
+    return text == "yes"
+
+
 _PREFIX = "CLONOSCOPE_"
 # The key itself has no variable: what is set for executors stands in command lines, and on Spark's pages.
 VARIABLES: dict[str, Callable[[str], Any]] = {
@@ -35,7 +41,11 @@ VARIABLES: dict[str, Callable[[str], Any]] = {
     f"{_PREFIX}ALLOW": _names,
     KEY_VARIABLE: str,
     f"{_PREFIX}INTERCEPT": _names,
+    f"{_PREFIX}RESULTS": _answer,
 }
+
+
+_FORMS: dict[Callable[[str], Any], str] = {int: "a number", float: "a number", _answer: "yes or no"}
 
 
 def settings_of(environment: Mapping[str, str]) -> Settings:
@@ -49,7 +59,7 @@ def settings_of(environment: Mapping[str, str]) -> Settings:
             try:
                 chosen[argument_of(variable)] = read(text)
             except ValueError:
-                raise WrongUse(f"{variable} is {text!r}", remedy="It is a number") from None
+                raise WrongUse(f"{variable} is {text!r}", remedy=f"It is {_FORMS[read]}") from None
     return recorder(**chosen).settings
 
 

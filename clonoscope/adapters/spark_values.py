@@ -6,17 +6,15 @@ import datetime
 import decimal
 import json
 import marshal
-import sys
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
-
-from clonoscope import services
 
 # Values of these libraries are many rows at once.
 _COLUMNAR = ("pandas", "pyarrow")
 # Equal values have equal bytes: nothing is told by reference.
 _MARSHAL = 0
-_CLOCKS = tuple(f"getCurrent{what}{unit}" for what in ("ProcessingTime", "Watermark") for unit in ("Ms", "InMs"))
+CLOCKS = tuple(f"getCurrent{what}{unit}" for what in ("ProcessingTime", "Watermark") for unit in ("Ms", "InMs"))
 
 
 def is_columnar(value: Any) -> bool:
@@ -54,7 +52,13 @@ def columnar_bytes(value: Any) -> Iterator[bytes]:
             yield from columnar_bytes(value[name])
     else:
         found = value.to_numpy()
-        yield row_bytes(value.tolist()) if found.dtype == object else found.tobytes()
+        yield _cells(value.tolist()) if found.dtype == object else found.tobytes()
+
+
+def _cells(found: list[Any]) -> bytes:
+    """Of arrays within a column `marshal` would write addresses."""
+    has_arrays = any(type(one).__module__ == "numpy" for one in found)
+    return json.dumps(plain(found), sort_keys=True).encode() if has_arrays else row_bytes(found)
 
 
 def _arrow_bytes(value: Any) -> Iterator[bytes]:
@@ -83,8 +87,10 @@ def columnar_records(value: Any) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it: times as text, numbers of numpy as numbers."""
-    if value is None or isinstance(value, bool | int | float | str | bytes):
+    """As JSON has it: times as text, numbers of numpy as numbers, and those that are none as what they are called."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(float(value))
+    if value is None or isinstance(value, bool | int | float | str | bytes | bytearray):
         return value
     if hasattr(value, "asDict"):
         return plain(value.asDict(recursive=True)) if hasattr(value, "__fields__") else [plain(one) for one in value]
@@ -96,8 +102,8 @@ def plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, decimal.Decimal):
         return str(value)
-    if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
-        return plain(value.item())
+    if hasattr(value, "tolist") and isinstance(getattr(value, "ndim", None), int):
+        return plain(value.tolist())
     return str(value)
 
 
@@ -110,13 +116,24 @@ class TakesRows(Protocol):
     def row(self, found: Any) -> None:
         """One."""
 
+    def asked(self, action: str, arguments: tuple[Any, ...], keywords: dict[str, Any], found: Any) -> None:
+        """What was collected, and how."""
+
+    def asks_each(self, found: Iterable[Any]) -> Iterator[Any]:
+        """Rows that are taken as they are asked for."""
+
+
+_MANY = ("collect", "take", "tail", "head", "first")
+_AT_ONCE = ("toPandas", "toArrow")
+_COUNTS = ("count", "isEmpty")
+
 
 def observe_actions(frame: Any, taking: TakesRows) -> None:
     """What the driver's function collects of its batch is what it took; frames made of this one are not watched."""
     # Some actions are made of others.
     inside: list[str] = []
 
-    def put(name: str, rows_of: Callable[[Any], Sequence[Any]]) -> None:
+    def put(name: str, rows_of: Callable[[Any], Sequence[Any]] | None) -> None:
         real = getattr(frame, name)
 
         def action(*arguments: Any, **keywords: Any) -> Any:
@@ -126,45 +143,25 @@ def observe_actions(frame: Any, taking: TakesRows) -> None:
             finally:
                 inside.pop()
             if not inside:
-                taking.rows(rows_of(found))
+                taking.asked(name, arguments, keywords, found)
+                if rows_of is not None:
+                    taking.rows(rows_of(found))
             return found
 
         setattr(frame, name, action)
 
-    for name in ("collect", "take", "tail", "head", "first"):
+    for name in _MANY:
         put(name, lambda found: found if isinstance(found, list) else [] if found is None else [found])
-    for name in ("toPandas", "toArrow"):
+    for name in _AT_ONCE:
         put(name, columnar_records)
+    for name in _COUNTS:
+        put(name, None)
     iterated = frame.toLocalIterator
 
     def to_local_iterator(*arguments: Any, **keywords: Any) -> Iterator[Any]:
-        for row in iterated(*arguments, **keywords):
-            taking.row(row)
-            yield row
+        return taking.asks_each(iterated(*arguments, **keywords))
 
     frame.toLocalIterator = to_local_iterator
-
-
-class _Watched:
-    """Stands for what tells a function the time of its batch; each answer is recorded."""
-
-    def __init__(self, real: Any):
-        self._real = real
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._real, name)
-        if name not in _CLOCKS:
-            return found
-
-        def clock() -> Any:
-            return services.current.get().answer(sys._getframe(1), name, found())
-
-        return clock
-
-
-def watched(value: Any) -> Any:
-    """Timer values and the state of a group know the batch's time, and the watermark."""
-    return _Watched(value) if type(value).__name__ in ("TimerValues", "GroupState") else value
 
 
 def all_of(values: Iterable[Any]) -> list[Any]:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from clonoscope.adapters import spark_values as values
+from clonoscope.adapters.spark_border import CALLS, ROWS, Border, tell_how, watched
 from clonoscope.recording import Recording
 from clonoscope.redaction import said
 from clonoscope.services import current
@@ -86,7 +87,8 @@ def task_of(recording: Recording, place: Place, function: Any, vertex: str = "")
 
 def _module(owner: Any) -> str:
     """By which it could be imported: a script's own functions are called `__main__`, and carry its file."""
-    code = getattr(owner, "__code__", None)
+    of_methods = (getattr(one, "__code__", None) for one in vars(owner).values()) if isinstance(owner, type) else ()
+    code = getattr(owner, "__code__", None) or next((one for one in of_methods if one is not None), None)
     return Path(code.co_filename).stem if owner.__module__ == "__main__" and code else str(owner.__module__)
 
 
@@ -151,8 +153,9 @@ def taking_here() -> Taking | None:
 class Taking:
     """Counts what a task takes, from 0 in each batch: Spark does not tell where a row comes from."""
 
-    def __init__(self, task: Task, place: Place, *, hashes: bool):
+    def __init__(self, task: Task, place: Place, *, hashes: bool, border: Border | None = None):
         self.task, self._topic, self._partition = task, task.vertex.rpartition("-")[0], place.partition
+        self._border = border
         self._hashes = hashes and task.recording.payload != "none"
         self._whole = task.recording.payload == "full"
         self._next = 0
@@ -177,6 +180,26 @@ class Taking:
             self._records[id(one)] = self.task.records_taken, one
             self.row(one)
 
+    def asked(self, action: str, arguments: tuple[Any, ...], keywords: dict[str, Any], found: Any) -> None:
+        """The driver's function has collected something of its batch."""
+        border = self._border
+        if border is not None:
+            answer = border.answer if action in ("count", "isEmpty") else border.collected
+            border.asked(f"DataFrame.{action}", arguments, keywords, lambda: answer(found))
+
+    def asks_each(self, found: Iterable[Any]) -> Iterator[Any]:
+        """The driver's function looks at its batch row by row."""
+        border = self._border
+        if border is not None:
+            border.asked("DataFrame.toLocalIterator", (), {}, lambda: {"iterator": True})
+        for row in found:
+            self.row(row)
+            if border is not None:
+                border.pulled(None, row)
+            yield row
+        if border is not None:
+            border.pulled_all(None)
+
     def columns(self, found: Sequence[Any]) -> None:
         """A batch, as one or more arguments."""
         first, count = self._next, values.columnar_rows(found[0])
@@ -196,66 +219,106 @@ class Taking:
         )
 
 
+def border_of(task: Task, *, results: bool) -> Border | None:
+    """Where it is told what passes to a function and back; None where nobody wants that."""
+    return Border(task, whole=task.recording.payload == "full") if results else None
+
+
 class Work:
     """A function at work on a Spark task."""
 
-    def __init__(self, task: Task, place: Place, *, hashes: bool):
+    def __init__(self, task: Task, place: Place, *, hashes: bool, results: bool = False):
         self.task = task
         self.over = False
         # From the first call on, where that was for a row.
         self.row_by_row = False
+        self.border = border_of(task, results=results)
+        self._is_told_of = results
         self.taking = Taking(task, place, hashes=hashes)
         self._thread = threading.get_ident()
         task.begin_epoch(place.batch, because=place.because)
 
     def call(
-        self, function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], *, takes: bool = True
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+        *,
+        takes: bool = True,
+        method: str = "",
     ) -> Any:
-        """Calls it, as this task's; `takes`: what it is given are records."""
+        """Calls it, as this task's; `takes`: what it is given are records. `method` is its name, of a processor's."""
+        given = [*arguments, *keywords.values()]
+        is_row = takes and not any(values.is_columnar(one) or values.is_iterator(one) for one in given)
+        if is_row and not keywords:
+            self.row_by_row = True
+            self._tell_how(ROWS)
+            return self.row(function, arguments)
         if threading.get_ident() != self._thread:
             self._tell_of_threads()
-        if takes:
-            arguments, keywords = self._taken(arguments, keywords)
-        found = self._step(function, *arguments, **keywords)
-        return self._driven(found) if values.is_iterator(found) else found
+        calling = object()
+        self._tell_how(CALLS)
+        if self.border is not None:
+            self.border.call(method, arguments, keywords, takes=takes, row=is_row)
+        if is_row:
+            self._take(self.taking.row, given[0] if len(given) == 1 else tuple(given))
+        elif takes and (columns := [one for one in given if values.is_columnar(one)]):
+            self._take(self.taking.columns, columns)
+        arguments = tuple(self._argument(one, calling) for one in arguments)
+        found = self._step(
+            function, *arguments, **{name: self._argument(one, calling) for name, one in keywords.items()}
+        )
+        if values.is_iterator(found):
+            return self._driven(found, calling)
+        if self.border is not None:
+            self.border.returned(found, calling)
+        return found
+
+    def _tell_how(self, form: str) -> None:
+        """Where nothing else is told of the function's calls."""
+        if not self._is_told_of:
+            self._is_told_of = True
+            tell_how(self.task, form, whole=False, results=False)
 
     def row(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """As `call`, of a function that is called for each row."""
         if threading.get_ident() != self._thread:
             self._tell_of_threads()
-        self._take(self.taking.row, arguments[0] if len(arguments) == 1 else arguments)
+        row = arguments[0] if len(arguments) == 1 else arguments
+        self._take(self.taking.row, row)
+        border = self.border
+        if border is not None:
+            border.row(row)
         token = current.set(self.task.log)
         try:
-            return function(*arguments)
+            found = function(*arguments)
         except BaseException as fault:
             self.fail(fault)
             raise
         finally:
             current.reset(token)
+        if border is not None:
+            border.gave(found)
+        return found
 
     def _tell_of_threads(self) -> None:
         self._thread = threading.get_ident()
         self.task.log.gap("rows of this partition are processed by several threads, in an order nobody records")
 
-    def _taken(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        given = [*arguments, *keywords.values()]
-        columns = [one for one in given if values.is_columnar(one)]
-        if columns:
-            self._take(self.taking.columns, columns)
-        elif not any(values.is_iterator(one) for one in given):
-            self.row_by_row = True
-            self._take(self.taking.row, given[0] if len(given) == 1 else tuple(given))
-        return tuple(map(self._argument, arguments)), {name: self._argument(one) for name, one in keywords.items()}
+    def _argument(self, one: Any, calling: object) -> Any:
+        return self._each_taken(one, calling) if values.is_iterator(one) else watched(one, lambda: self.border)
 
-    def _argument(self, one: Any) -> Any:
-        return self._each_taken(one) if values.is_iterator(one) else values.watched(one)
-
-    def _each_taken(self, found: Iterator[Any]) -> Iterator[Any]:
+    def _each_taken(self, found: Iterator[Any], calling: object) -> Iterator[Any]:
+        border = self.border
         for one in found:
             parts = one if type(one) is tuple else (one,)
             columns = [part for part in parts if values.is_columnar(part)]
             self._take(self.taking.columns, columns) if columns else self._take(self.taking.row, one)
+            if border is not None:
+                border.pulled(calling, one)
             yield one
+        if border is not None:
+            border.pulled_all(calling)
 
     def _take(self, take: Callable[[Any], None], found: Any) -> None:
         try:
@@ -276,14 +339,24 @@ class Work:
         finally:
             current.reset(token)
 
-    def _driven(self, found: Iterator[Any]) -> Iterator[Any]:
+    def _driven(self, found: Iterator[Any], calling: object) -> Iterator[Any]:
         """A generator does its work when it is asked for what comes next."""
+        border = self.border
         while True:
             try:
                 one = self._step(found.__next__)
             except StopIteration:
+                if border is not None:
+                    border.over(calling)
                 return
-            yield one
+            if border is not None:
+                border.gave(one, calling)
+            try:
+                yield one
+            except GeneratorExit:
+                if border is not None and not self.over:
+                    border.left(calling)
+                raise
 
     def fail(self, fault: BaseException) -> None:
         """The Spark task fails with it."""
@@ -302,14 +375,16 @@ _at_work: list[Work] = []
 _watched: set[Any] = set()
 
 
-def begin(recording: Recording, place: Place, function: Any, vertex: str, *, hashes: bool = True) -> Work:
+def begin(
+    recording: Recording, place: Place, function: Any, vertex: str, *, hashes: bool = True, results: bool = False
+) -> Work:
     """A function comes to a Spark task; it is over when Spark's worker says so."""
     _watch_ends()
     task = task_of(recording, place, function, vertex)
     for one in _at_work:
         if one.task is task and not one.over:
             return one  # a function that stands in several columns
-    made = Work(task, place, hashes=hashes)
+    made = Work(task, place, hashes=hashes, results=results)
     _at_work.append(made)
     return made
 

@@ -8,7 +8,7 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from clonoscope.errors import WrongUse
@@ -19,6 +19,9 @@ from replay.errors import ReplayError, printable
 BATCH_NAMES = ("records", "batch")
 MESSAGE_NAMES = ("message", "messages")
 EPOCH_NAMES = ("epoch", "epoch_id", "batch_id")
+# By what a recording calls them: nothing is imported that only a recording names.
+_ENGINES = {"spark": "clonoscope.adapters.spark_on_site"}
+_DECORATORS_MOST = 20
 ADAPTED = "__clonoscope_replay__"
 """An attribute of what an adapter wraps: called with the task, it gives what is to be called in its place."""
 
@@ -28,7 +31,7 @@ class Application:
 
     def __init__(self, name: str, target: Any, task: StandInTask):
         self.name = name
-        adapted = getattr(target, ADAPTED, None)
+        adapted = _adapted(target, task)
         if adapted is None and type(target).__module__.startswith("clonoscope.adapters"):
             remedy = "Name the job's own function or class behind it, or one that calls it as the adapter would"
             raise WrongUse(f"{name} is wrapped by an adapter that can't be replayed by itself", remedy=remedy)
@@ -98,6 +101,21 @@ class Application:
         self.call("close")
         if self._runner is not None:
             self._runner.close()
+
+
+def _adapted(target: Any, task: StandInTask) -> Callable[[StandInTask], Any] | None:
+    """By its adapter's wrapper, also below decorators of the engine's; else by the engine that the recording names."""
+    inner, seen = target, 0
+    while inner is not None and seen < _DECORATORS_MOST:
+        if not inspect.isclass(inner) and (found := getattr(inner, ADAPTED, None)) is not None:
+            wrapped: Callable[[StandInTask], Any] = found
+            return wrapped
+        inner, seen = getattr(inner, "__wrapped__", None), seen + 1
+    began = None if task.border is None else task.border.began
+    module = _ENGINES.get(str((began or {}).get("engine")))
+    if module is None:
+        return None
+    return lambda task: importlib.import_module(module).adapted(target, task)
 
 
 def _outputs(made: Any) -> Iterator[Any]:

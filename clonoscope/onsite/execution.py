@@ -15,6 +15,7 @@ from clonoscope.interception import intercepting
 from clonoscope.json_values import to_json
 from clonoscope.onsite.answers import Answers
 from clonoscope.onsite.application import Application, load
+from clonoscope.onsite.border import Border, Halted
 from clonoscope.onsite.held import Held, Place
 from clonoscope.onsite.messages import Message
 from clonoscope.onsite.outputs import Outputs, raised_at, verdict_of
@@ -67,10 +68,11 @@ class Execution:
     fed: Fed | None = None
     answers: Answers = field(init=False)
     outputs: Outputs = field(init=False)
+    border: Border = field(init=False)
     telling: Telling = field(init=False)
     feed: Feed = field(init=False)
     application: Application = field(init=False)
-    _at: Place | None = None
+    _at: tuple[int, Place] | None = None
     _prompt: Prompt | None = None
     _found: DivergenceFound | None = None
     _beyond: tuple[int, int] | None = None
@@ -79,6 +81,7 @@ class Execution:
         held = self.held
         self.answers = cast(Answers, Answers.of(held.bundle, held.task, held.attempt))
         self.outputs = Outputs(held)
+        self.border = Border(held, self)
         self.telling = Telling(held, self.sink)
         self.feed = Feed(held, self.asked.reader)
         if self.asked.at is not None:
@@ -86,10 +89,13 @@ class Execution:
         if self.asked.debugger:
             self._prompt = Prompt(self.answers)
 
-    def _all_places(self) -> Iterator[Place]:
+    def _all_places(self) -> Iterator[tuple[int, Place]]:
         for epoch in self.held.epochs:
             for run in self.answers.runs(epoch):
-                yield from self.answers.places(self.held, run)
+                yield from ((epoch, place) for place in self.answers.places(self.held, run))
+
+    def _is_wanted(self, fed: Fed) -> bool:
+        return self._at is not None and (self.answers.position[0], fed.place) == self._at
 
     # --- to a verdict ---
 
@@ -106,9 +112,10 @@ class Execution:
             return broken_off(self, f"Stopped before record {self.stopped}, as was asked")
         except Left:
             return broken_off(self, "Left at the debugger's prompt")
-        except (DivergenceFound, Missing, Diverged) as found:
+        except (DivergenceFound, Missing, Diverged, Halted) as raised:
+            found = self._found or raised.found if isinstance(raised, Halted) else raised
             if self._prompt is not None and found is not self._found:
-                self._prompt.looking_back(found)
+                self._prompt.looking_back(raised)
             return parted(self, found if self.answers.refused is None else self.answers.refused)
         return ended(self)
 
@@ -116,7 +123,8 @@ class Execution:
     def _at_work(self) -> Iterator[None]:
         """With interception where the recording was made so, and the network closed."""
         with ExitStack() as stack:
-            task = stack.enter_context(standing_in(self.held.task, self._given))
+            task = stack.enter_context(standing_in(self.held.task, self._given, self.feed.doubt))
+            task.border = self.border
             stack.enter_context(closed(self.answers.refuse))
             hooks = len(services.epoch_hooks)
             self.application = self._loaded(task)
@@ -148,6 +156,7 @@ class Execution:
         places = [place for run in self.answers.runs(epoch) for place in self.answers.places(self.held, run)]
         self.feed.begin(epoch, places)
         self.outputs.begin(epoch)
+        self.border.begin(epoch)
         self.telling.epoch(epoch)
         try:
             with self.answers.epoch(epoch):
@@ -160,9 +169,14 @@ class Execution:
                 raise
             self.answers.refused = None
             self.broken_off = True
-        self.outputs.end()
+        self._end()
         if epoch in self.held.ended:
             self._compare_state(epoch + 1)
+
+    def _end(self) -> None:
+        """Nothing that was given in the epoch may be left."""
+        self.outputs.end()
+        self.border.end()
 
     def _coming(self) -> Iterator[Fed]:
         """Record by record, as they were taken; after each what it came to is looked at."""
@@ -189,7 +203,7 @@ class Execution:
             self._drain(self._as_taken(fed), epoch)
 
         prompt = self._prompt
-        if fed.place != self._at:
+        if not self._is_wanted(fed):
             self._guarded(give)
         elif prompt is None:
             raise self._stop(fed)
@@ -200,9 +214,9 @@ class Execution:
     def _give_all(self, epoch: int) -> None:
         def records() -> Iterator[Any]:
             for fed in self._coming():
-                if fed.place == self._at and self._prompt is None:
-                    raise self._stop(fed)
-                if fed.place == self._at and self._prompt is not None:
+                if self._is_wanted(fed):
+                    if self._prompt is None:
+                        raise self._stop(fed)
                     self._at = None
                     self._prompt.set_trace(sys._getframe(1))
                 yield self._as_taken(fed)
@@ -238,6 +252,29 @@ class Execution:
             self._beyond = self.answers.position
         self.telling.output(record, is_held=is_held)
 
+    # --- what is told of what passes between an engine and the function ---
+
+    @property
+    def record_place(self) -> str:
+        """Of the record in hand."""
+        return "" if self.fed is None else str(self.fed.place)
+
+    def result(self, shown: Any, *, is_held: bool) -> None:
+        """The function gave something to its engine."""
+        if not is_held and self._beyond is None:
+            self._beyond = self.answers.position
+        self.telling.output(shown, is_held=is_held)
+
+    def differs(self, found: DivergenceFound, frame: FrameType | None) -> None:
+        """It gave something else than the recording has."""
+        self._found = self._found or found
+        if self._prompt is not None:
+            self._prompt.looking_at(frame)
+
+    def ends(self, found: EndOfRecording) -> None:
+        """As where the log of answers ends."""
+        self.answers.refused = self.answers.refused or found
+
     def _took(self, epoch: int, number: int, determinant: Any, site: Any) -> None:
         self.asked_for += site is not None
         self.telling.took(epoch, number, determinant, site)
@@ -251,7 +288,7 @@ class Execution:
             self.failed = f"{type(fault).__qualname__}: {fault}"
             if not self._is_as_recorded():
                 raise self._raised(fault) from fault
-            self.outputs.end()
+            self._end()
             raise Failed from fault
 
     def _look_back(self) -> None:

@@ -77,8 +77,8 @@ class Held:
     def lines(self, folder: str, epoch: int) -> list[dict[str, Any]]:
         """A member's lines; none where there is none."""
         name = member_name(self.task, self.attempt, folder, epoch)
-        if folder == "inputs":
-            name = f"tasks/{self.task}/{self.attempt}/inputs/{epoch}.ndjson"
+        if folder in ("inputs", "border"):
+            name = f"tasks/{self.task}/{self.attempt}/{folder}/{epoch}.ndjson"
         if name not in self.bundle.members:
             return []
         with self.bundle.members.open(name) as stream:

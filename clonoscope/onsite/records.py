@@ -109,7 +109,7 @@ class Feed:
             for _, got in run:
                 data = got if isinstance(got, bytes) else got.data if isinstance(got, Fetched) else None
                 if data is None:
-                    self._doubt(
+                    self.doubt(
                         "the reader gives records without their bytes, so that the recorded hash says nothing of them"
                     )
                     return
@@ -126,9 +126,10 @@ class Feed:
                 )
             checked.update(place for place, _ in run)
         if len(checked) < len({place for place, _ in found}):
-            self._doubt("the recording has no hash of the records that the reader gave")
+            self.doubt("the recording has no hash of the records that the reader gave")
 
-    def _doubt(self, why: str) -> None:
+    def doubt(self, why: str) -> None:
+        """Why records may be others than those that were taken; said once."""
         if why not in self.doubts:
             self.doubts.append(why)
 

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 from clonoscope import recording
+from clonoscope.onsite.border import Border
 from clonoscope.onsite.messages import readable
 
 Given = Callable[[Any, str | None, FrameType], None]
@@ -20,8 +21,11 @@ class StandInTask:
     """As `clonoscope.Task`: epochs and records come from the replay, outputs go to it."""
 
     attempt: int | None = None
+    border: Border | None = None
+    """What adapters of engines go along, if there is any."""
 
-    def __init__(self, task: str, given: Given):
+    def __init__(self, task: str, given: Given, doubt: Callable[[str], None] | None = None):
+        self.doubt = doubt or _nothing
         self.id = task
         self.vertex, _, subtask = task.rpartition(".")
         self.subtask = int(subtask)
@@ -99,10 +103,10 @@ def _nothing(*_: Any, **__: Any) -> None:
 
 
 @contextmanager
-def standing_in(task: str, given: Given) -> Iterator[StandInTask]:
+def standing_in(task: str, given: Given, doubt: Callable[[str], None]) -> Iterator[StandInTask]:
     """Whoever calls `clonoscope.start` meanwhile, as modules do when they are imported, gets a stand-in."""
     recording.stand_ins.append(lambda name: StandIn(name, task, given))
     try:
-        yield StandInTask(task, given)
+        yield StandInTask(task, given, doubt)
     finally:
         recording.stand_ins.pop()

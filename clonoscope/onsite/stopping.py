@@ -15,29 +15,35 @@ from clonoscope.onsite.held import Place
 from clonoscope.onsite.refusals import opened
 
 _AT = re.compile(
-    r"(?:(?:(?P<topic>.*)\[(?P<partition>\d{1,18})\]|(?P<plain>\d{1,18}))@)?(?P<offset>\d{1,18})", re.DOTALL
+    r"(?:(?:(?P<topic>.*)\[(?P<partition>\d{1,18})\]|(?P<plain>\d{1,18}))@)?(?P<offset>\d{1,18})"
+    r"(?:#(?P<epoch>\d{1,18}))?",
+    re.DOTALL,
 )
 _ENGINE = ("clonoscope", "replay")
 
 
-def place_meant(text: str, places: list[Place]) -> Place:
-    """Which of the records that an attempt took `--at` means: `topic[partition]@offset`, or an offset alone."""
+def place_meant(text: str, taken: list[tuple[int, Place]]) -> tuple[int, Place]:
+    """Which record of an epoch `--at` means: `topic[partition]@offset`, or the offset alone.
+    Behind `#` stands the epoch, where offsets count anew in each."""
     named = _AT.fullmatch(text)
     if named is None:
         raise WrongUse(f"--at is {text!r}", remedy="It is a record's place, as orders[3]@1207, or its offset")
     partition = named["partition"] or named["plain"]
     wanted = [
-        one
-        for one in places
+        (epoch, one)
+        for epoch, one in taken
         if one.offset == int(named["offset"])
         and (partition is None or (one.partition == int(partition) and one.topic == (named["topic"] or "")))
+        and (named["epoch"] is None or epoch == int(named["epoch"]))
     ]
     known = list(dict.fromkeys(wanted))
     if not known:
-        taken = f"from {places[0]} to {places[-1]}" if places else "none"
-        raise WrongUse(f"--at {text}: the attempt took no such record", remedy=f"It took {len(places)}, {taken}")
+        those = f"from {taken[0][1]} to {taken[-1][1]}" if taken else "none"
+        raise WrongUse(f"--at {text}: the attempt took no such record", remedy=f"It took {len(taken)}, {those}")
     if len(known) > 1:
-        raise WrongUse(f"--at {text} is one of several records", remedy=f"Name one: {', '.join(map(str, known[:10]))}")
+        in_epochs = len({place for _, place in known}) < len(known)
+        names = [f"{place}#{epoch}" if in_epochs else str(place) for epoch, place in known]
+        raise WrongUse(f"--at {text} is one of several records", remedy=f"Name one: {', '.join(names[:10])}")
     return known[0]
 
 

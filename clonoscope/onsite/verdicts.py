@@ -31,7 +31,7 @@ def ended(one: Execution) -> Outcome:
         how = f", and fails with {printable(one.failed)} as recorded"
     elif one.broken_off or one.held.failed is not None:
         how = ", up to where the recording breaks off"
-    same = counted(one.outputs.given - one.outputs.beyond, "output")
+    same = _same(one)
     states = f", {counted(one.states, 'state')}" if one.states else ""
     sentence = (
         f"Attempt {one.held.attempt} of {one.held.task} gives the same again: {same}{states}, of "
@@ -73,6 +73,13 @@ def so_far(one: Execution) -> str:
     )
 
 
+def _same(one: Execution) -> str:
+    """What was compared."""
+    outputs = one.outputs.given - one.outputs.beyond
+    results = [counted(one.border.compared, "result")] if one.border.compared else []
+    return ", ".join([*([counted(outputs, "output")] if outputs or not results else []), *results])
+
+
 def _not_to_be_told(one: Execution) -> list[str]:
     """Why nothing may be called identical."""
     why = []
@@ -89,7 +96,10 @@ def _not_to_be_told(one: Execution) -> list[str]:
             f"the attempt ended with {printable(one.held.raised)}, which the function does not raise: whether it did "
             "when it was recorded is not known"
         )
-    if not one.outputs.given and not one.states and not (one.failed and one.held.raised):
+    if one.border.unverified:
+        why.append(f"of {counted(one.border.unverified, 'result')} it can't be told whether it is the same")
+    compared = one.outputs.given or one.states or one.border.compared
+    if not compared and not (one.failed and one.held.raised):
         why.append("neither the recording nor the replay has any output or state that could be compared")
     return why
 

@@ -301,11 +301,7 @@ def test_a_wrapper_that_no_replay_can_call_is_refused(site: Site) -> None:
         """
         from clonoscope.adapters.spark import recorder
 
-        class Writer:
-            def process(self, row):
-                pass
-
-        process = recorder("orders")(Writer())
+        process = recorder("orders")
         """,
     )
     done = site.command("replay", site.record("a", run_pricing))

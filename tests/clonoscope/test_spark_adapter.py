@@ -156,7 +156,21 @@ def test_the_daemon_is_set_by_variables(tmp_path: Path) -> None:
     assert (made.name, made.keep, made.payload, made.intercept, made.retry) == ("spark", None, "ref", True, None)
 
 
-@pytest.mark.parametrize(("name", "value"), [("KEEP", "all"), ("MAX_MB", "much"), ("PAYLOAD", "some"), ("NAME", "a b")])
+def test_whether_results_are_recorded_follows_from_what_else_is(tmp_path: Path) -> None:
+    def results(**settings: Any) -> bool:
+        return recorder("orders", dir=tmp_path, **settings).settings.results
+
+    assert (results(), results(payload="full"), results(results=True)) == (False, True, True)
+    assert not results(payload="full", redact=["iban"]) and not results(payload="full", results=False)
+    with pytest.raises(WrongUse, match="where values are redacted"):
+        results(payload="none", results=True)
+    assert settings_of({"CLONOSCOPE_RESULTS": "yes"}).results
+    assert not settings_of({"CLONOSCOPE_RESULTS": "no", "CLONOSCOPE_PAYLOAD": "full"}).results
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("RESULTS", "1"), ("KEEP", "all"), ("MAX_MB", "much"), ("PAYLOAD", "some"), ("NAME", "a b")]
+)
 def test_wrong_variables_are_told_by_name(name: str, value: str) -> None:
     with pytest.raises(WrongUse, match=value):
         settings_of({f"CLONOSCOPE_{name}": value})

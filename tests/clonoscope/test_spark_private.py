@@ -80,6 +80,18 @@ def test_what_is_allowed_is_there(folder: Path) -> None:
     assert [record[2]["order"] for record in given] == list(range(8))
 
 
+def test_of_results_nothing_is_recorded(folder: Path) -> None:
+    for name in RECORDINGS:
+        with open_bundle(folder / f"{name}.zip") as bundle:
+            told = [
+                json.loads(line)
+                for member in bundle.members.names("tasks/")
+                if "/border/" in member
+                for line in bundle.members.read(member).splitlines()
+            ]
+        assert told and {(one["is"], one["whole"], one["results"]) for one in told} == {("begin", False, False)}
+
+
 def tokens_of(folder: Path, name: str) -> dict[int, str]:
     """What stands for an order's customer."""
 

@@ -71,7 +71,7 @@ def test_every_kind_of_word_and_of_entry_is_documented() -> None:
     assert [int(one) for one in kinds.column("kind")] == list(range(1, 8))
     types = table("recorder.md", "type", "entry")
     names = [one.strip("`").partition("`")[0] for one in types.column("entry")]
-    assert [getattr(words, name) for name in names] == [int(one) for one in types.column("type")] == list(range(16))
+    assert [getattr(words, name) for name in names] == [int(one) for one in types.column("type")] == list(range(17))
 
 
 def test_every_variable_of_sparks_daemon_is_documented() -> None:

@@ -1,0 +1,292 @@
+"""Functions of a real Spark job, replayed where their code is and Spark's JVM is not: as they were, and changed."""
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas  # noqa: F401 - before the children are forked that replay
+import pyarrow.compute  # noqa: F401
+import pytest
+from pyspark.sql.streaming.state import GroupState  # noqa: F401
+
+from clonoscope.command import main
+from clonoscope.onsite.minimising import in_a_child
+from replay.bundle.reader import Bundle, open_bundle
+from replay.debugger.writing.words import counted
+from tests.clonoscope.adapted import gaps
+from tests.clonoscope.engines import JOBS, ROOT
+from tests.clonoscope.spark_jobs import SparkJob
+from tests.clonoscope.test_spark import DAEMON
+
+pytestmark = pytest.mark.timeout(600)
+CODE = (JOBS / "spark_forms.py").read_text()
+
+
+@dataclass(frozen=True)
+class Form:
+    """A kind of function: what is changed in it, and the line at which that shows."""
+
+    task: str
+    before: str
+    after: str
+    shows: str
+    compared: str
+
+
+FORMS = {
+    "udf": Form("counts-by_row.0", 'Decimal("0.10")', 'Decimal("0.2")', "return f", "result"),
+    "udf, by the daemon": Form("counts-by_daemon.0", "+ order  #", "+ order + 1  #", "return ", "result"),
+    "pandas_udf": Form("counts-by_column.0", "+ cents.astype", "+ 1 + cents.astype", "return ", "result"),
+    "mapInPandas": Form("counts-by_frames.0", '["order"] + 0', '["order"] + 1', "yield frame", "result"),
+    "mapInArrow": Form("counts-by_batches.0", '["order"], 0', '["order"], 5', "yield kept", "result"),
+    "applyInPandas": Form("counts-by_group.0", '("order")  #', '("order")[:1]  #', "return ", "result"),
+    "applyInPandasWithState": Form(
+        "counts-with_state.0", "state.update((count,))", "state.update((count + 1,))", "state.update(", "result"
+    ),
+    "transformWithState": Form(
+        "seen-Counting.0", "seen.update((count,))", "seen.update((count + 1,))", "self.seen.update(", "result"
+    ),
+    "foreachBatch": Form("counts-by_batch.0", "+ biggest  #", "+ biggest + 1  #", "for one in recorded", "output"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All forms of functions in one session; in the second batch an order has no price at first."""
+    made = tmp_path_factory.mktemp("forms")
+    (made / "in").mkdir()
+    for batch in range(2):
+        orders = range(4 * batch, 4 * batch + 4)
+        lines = [
+            {
+                "order": n,
+                "shard": n % 2,
+                "cents": f"{n}.50",
+                "at": f"2026-11-0{n + 1}T10:00:00",
+                "tags": ["a"] * (n % 3),
+            }
+            for n in orders
+        ]
+        path = made / "in" / f"{batch}.json"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        os.utime(path, (1_000_000 + batch, 1_000_000 + batch))
+    variables = {"NAME": "daemon", "DIR": made / "recordings", "PAYLOAD": "full"}
+    settings = [DAEMON, *(f"spark.executorEnv.CLONOSCOPE_{name}={value}" for name, value in variables.items())]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("FORMS", str(made))
+        SparkJob(JOBS / "spark_forms.py", *settings, logs=made).succeed()
+    for name in ("forms", "daemon"):
+        assert gaps(made / "recordings" / name) == []
+        assert main(["dump", str(made / "recordings" / name), "--out", str(made / f"{name}.zip")]) == 0
+    return made
+
+
+def bundle_of(folder: Path, task: str) -> Path:
+    return folder / ("daemon.zip" if "daemon" in task else "forms.zip")
+
+
+def last_attempt(bundle: Path, task: str) -> int:
+    with open_bundle(bundle) as opened:
+        return max(opened.attempts(task))
+
+
+def site(folder: Path, code: str = CODE) -> Path:
+    """A folder with the job's code, and nothing of where it was recorded."""
+    folder.mkdir(exist_ok=True)
+    (folder / "spark_forms.py").write_text(code)
+    return folder
+
+
+def replayed(site: Path, bundle: Path, task: str, *arguments: Any) -> dict[str, Any]:
+    """What the command ends with, and its status; in a fork of this process, where all libraries are loaded."""
+    out = site / "said"
+
+    def run() -> dict[str, Any]:
+        os.chdir(site)
+        with open(out, "w") as said, contextlib.redirect_stdout(said):
+            status = main(["replay", str(bundle), "--task", task, *map(str, arguments), "--json"])
+        return {"status": status}
+
+    status = in_a_child(run)["status"]
+    found: dict[str, Any] = json.loads(out.read_text().splitlines()[-1])
+    return {**found, "status": status}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_function_gives_the_same_again(folder: Path, form: Form, tmp_path: Path) -> None:
+    bundle = bundle_of(folder, form.task)
+    found = replayed(site(tmp_path / "site"), bundle, form.task, "--attempt", last_attempt(bundle, form.task))
+    assert (found["verdict"], found["status"]) == ("identical", 0), found
+    (count,) = re.findall(rf"the same again: (\d+) {form.compared}s?,", found["sentence"])
+    assert int(count) > 0
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_change_that_no_log_tells_of_is_found_with_its_line(folder: Path, form: Form, tmp_path: Path) -> None:
+    assert CODE.count(form.before) == 1
+    bundle = bundle_of(folder, form.task)
+    changed = site(tmp_path / "site", CODE.replace(form.before, form.after))
+    found = replayed(changed, bundle, form.task, "--attempt", last_attempt(bundle, form.task))
+    assert (found["verdict"], found["status"]) == ("diverged", 3), found
+    line = found["detail"]["line"]
+    assert line["file"] == str(changed / "spark_forms.py") and line["text"].startswith(form.shows), found
+    assert (changed / "spark_forms.py").read_text().splitlines()[line["line"] - 1].strip() == line["text"]
+    assert found["detail"]["asked"] != found["detail"]["logged"], found
+    assert ("another than the recording holds" in found["sentence"]) == (form.shows[:1] in "ryf"), found
+
+
+def sources(opened: Bundle, task: str, attempt: int) -> list[tuple[int, str]]:
+    """Each epoch's records."""
+    names = {one: f"tasks/{task}/{attempt}/source/{one}.ndjson" for one in opened.epochs(task, attempt, "main")}
+    return [(epoch, name) for epoch, name in names.items() if name in opened.members]
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_it_stops_before_a_record_of_a_batch(folder: Path, form: Form, tmp_path: Path) -> None:
+    bundle, here = bundle_of(folder, form.task), site(tmp_path / "site")
+    attempt = last_attempt(bundle, form.task)
+    with open_bundle(bundle) as opened:
+        (partition,) = opened.graph.task(form.task).partitions
+        before = {one: opened.members.read(name).count(b"\n") for one, name in sources(opened, form.task, attempt)}
+    epoch = max(before)
+    at = before[epoch] - 1
+    found = replayed(here, bundle, form.task, "--attempt", attempt, "--at", f"{partition}@{at}#{epoch}")
+    assert found["status"] == 0 and found["sentence"].startswith(f"Stopped before record {partition}@{at}, "), found
+    # What comes at once has been taken by then as far as that record; what comes row by row was done up to there.
+    assert f"it took {counted(sum(before.values()), 'record')} and" in found["sentence"], found
+
+
+def test_a_record_of_several_batches_is_asked_for_by_its_batch(folder: Path, tmp_path: Path) -> None:
+    done = command(site(tmp_path / "site"), folder / "forms.zip", "seen-Counting.0", "--attempt", 0, "--at", 1)
+    assert done.returncode == 2 and "Name one: seen[0]@1#0, seen[0]@1#1" in done.stderr, done.stderr
+
+
+def command(site: Path, bundle: Path, task: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    """As a person has it."""
+    return subprocess.run(
+        [sys.executable, "-m", "clonoscope", "replay", str(bundle), "--task", task, *map(str, arguments)],
+        cwd=site,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_an_attempt_that_failed_fails_again_of_what_it_was_answered(folder: Path, tmp_path: Path) -> None:
+    done = command(site(tmp_path / "site"), folder / "forms.zip", "counts-by_row.0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "identical: Attempt 0 of counts-by_row.0 gives the same again: 5 results, of 6 records" in done.stdout
+    assert "fails with ConnectionError: order 5 has no price as recorded" in done.stdout
+    code = CODE.replace(
+        "clonoscope.external(look_up, order)", "clonoscope.external(look_up, order) if order != 5 else 0"
+    )
+    found = replayed(site(tmp_path / "caught", code), folder / "forms.zip", "counts-by_row.0")
+    assert found["verdict"] == "diverged", found
+
+
+OTHERS = {
+    "more rows than it asked for": ("counts-by_batches.0", "yield kept", "yield kept\n        next(batches)"),
+    "fewer rows": ("counts-by_frames.0", "yield frame", "yield frame\n        break"),
+    "another state": ("seen-Counting.0", "self.seen.get()[0] if self.seen.exists() else 0", "self.seen.get()[0]"),
+    "more of it": ("counts-with_state.0", "state.update((count,))", "state.update((count,)); state.exists"),
+    "a result more": ("counts-by_frames.0", "yield frame", "yield frame; yield frame"),
+    "another clock": ("counts-by_frames.0", "clonoscope.time_ns()", "clonoscope.time()"),
+}
+
+
+@pytest.mark.parametrize(("task", "before", "after"), OTHERS.values(), ids=OTHERS)
+def test_a_function_that_asks_spark_for_something_else_has_parted(
+    folder: Path, task: str, before: str, after: str, tmp_path: Path
+) -> None:
+    assert CODE.count(before) == 1
+    attempt = last_attempt(folder / "forms.zip", task)
+    changed = site(tmp_path / "site", CODE.replace(before, after))
+    found = replayed(changed, folder / "forms.zip", task, "--attempt", attempt)
+    assert (found["verdict"], found["status"]) == ("diverged", 3), found
+
+
+def without(bundle: Path, out: Path, keeps: Callable[[str, bytes], bytes | None]) -> Path:
+    """The bundle with some of its members changed, or left out."""
+    with zipfile.ZipFile(bundle) as held, zipfile.ZipFile(out, "w") as made:
+        for name in held.namelist():
+            data = keeps(name, held.read(name))
+            if data is not None:
+                made.writestr(name, data)
+    return out
+
+
+def without_results(name: str, data: bytes) -> bytes | None:
+    return None if "/border/" in name else data
+
+
+def as_without_asking_for_results(name: str, data: bytes) -> bytes | None:
+    if "/border/" not in name:
+        return data
+    began = json.loads(data.splitlines()[0])
+    return json.dumps(began | {"whole": False, "results": False}).encode() + b"\n"
+
+
+def by_reference(name: str, data: bytes) -> bytes | None:
+    if "/source/" not in name:
+        return data
+    lines = [json.loads(line) for line in data.splitlines()]
+    refs = [{"topic": "counts", "partition": 0, "offset": n} for n in range(len(lines))]
+    return b"".join(
+        json.dumps({"offset": line["offset"], "t_us": line["t_us"], "ref": ref}).encode() + b"\n"
+        for line, ref in zip(lines, refs, strict=True)
+    )
+
+
+def with_another_row(name: str, data: bytes) -> bytes | None:
+    return data.replace(b'"tags":["a"]', b'"tags":["b"]') if "/source/" in name else data
+
+
+CHANGED = {name: CODE.replace(form.before, form.after) for name, form in FORMS.items()}
+LACKING = {
+    "results": (as_without_asking_for_results, "counts-by_daemon.0", CODE, "has any output or state that could be"),
+    "results, with another function": (
+        as_without_asking_for_results,
+        "counts-by_daemon.0",
+        CHANGED["udf, by the daemon"],
+        "has any output or state that could be",
+    ),
+    "results, with one that asks otherwise": (
+        as_without_asking_for_results,
+        "counts-by_daemon.0",
+        CODE.replace("time.time() + order", "time.time() + time.time() + order"),
+        "the recording does not say of which types",
+    ),
+    "calls": (as_without_asking_for_results, "counts-by_frames.0", CODE, "record with results=True"),
+    "anything of that, as of earlier versions": (
+        without_results,
+        "counts-by_row.0",
+        CODE,
+        "the recording does not say of which types",
+    ),
+    "records": (by_reference, "counts-by_frames.0", CODE, "references to 4 records"),
+    "records that are what they were": (
+        with_another_row,
+        "counts-by_frames.0",
+        CODE,
+        "can't be made again of the recording",
+    ),
+}
+
+
+@pytest.mark.parametrize(("keeps", "task", "code", "said"), LACKING.values(), ids=LACKING)
+def test_what_the_recording_lacks_is_unknown(
+    folder: Path, keeps: Any, task: str, code: str, said: str, tmp_path: Path
+) -> None:
+    bundle = without(bundle_of(folder, task), tmp_path / "lacking.zip", keeps)
+    found = replayed(site(tmp_path / "site", code), bundle, task, "--attempt", last_attempt(bundle, task))
+    assert (found["verdict"], found["status"]) == ("unknown", 3) and said in found["sentence"], found
