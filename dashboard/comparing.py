@@ -13,6 +13,7 @@ from django.core.cache import cache
 from dashboard import payloads, store
 from dashboard.models import Job
 from dashboard.models.status import READABLE
+from dashboard.people.tombstones import gone_or_nothing
 from dashboard.problems import Problem, as_sentence, not_found
 from dashboard.work.supervise_replay import replay_limits
 from ingest.launch import ReplayChildDied, ReplayFailed, run_comparison
@@ -68,7 +69,7 @@ def _visible(user: Any, chosen: Chosen) -> Job:
     known = chosen.job.isprintable() and chosen.task.isprintable()
     job = Job.objects.visible_to(user).filter(id=chosen.job).first() if known else None
     if job is None:
-        raise not_found()
+        raise gone_or_nothing(user, chosen.job) if known else not_found()
     if job.status not in READABLE or not store.pack_path(job.id).exists():
         raise Problem(409, f"The job {job.id} is {job.status}; a comparison needs its bundle and its tables.")
     return job

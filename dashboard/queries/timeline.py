@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from dashboard.queries.curves import sink_curves
@@ -19,6 +20,12 @@ FROM epochs WHERE thread = 'main' GROUP BY epoch ORDER BY epoch
 _CHECKPOINTS_SQL = """
 SELECT checkpoint, min(triggered_us), max(completed_us), max(aborted_us), count(ignored_us)
 FROM checkpoints GROUP BY checkpoint ORDER BY checkpoint
+"""
+# Never more of them than there are pixels: those of one log that lie close together are one mark.
+_GAPS_SQL = """
+SELECT task, attempt, coalesce(thread, 'main'), epoch, min(t_us), count(*) FROM events
+WHERE type = 'gap' AND task IS NOT NULL AND attempt IS NOT NULL
+GROUP BY task, attempt, coalesce(thread, 'main'), epoch, t_us * 400 // $duration_us ORDER BY min(n) LIMIT 400
 """
 _STATES_SQL = """
 SELECT task, "to", t_us, n FROM events WHERE type = 'recovery-state' AND task IN (SELECT unnest($tasks)) ORDER BY n
@@ -64,19 +71,38 @@ def timeline(lake: Lake, *, job: str, manifest: Manifest, failures: list[Failure
             {"tUs": t_us, "checkpoint": checkpoint} for t_us, checkpoint in lake.rows(ROLLBACKS_SQL, job=job)
         ],
         "lanes": _lanes(lake, job, tasks[:LANES_SHOWN], duration_us, observed=manifest.protocol.observed),
+        "gaps": [
+            {"task": task, "attempt": attempt, "thread": thread, "epoch": epoch, "tUs": t_us, "count": count}
+            for task, attempt, thread, epoch, t_us, count in lake.rows(
+                _GAPS_SQL, {"duration_us": max(1, duration_us)}, job=job
+            )
+        ],
         "lanesHidden": max(0, len(tasks) - LANES_SHOWN),
         "curves": sink_curves(lake, job=job, sinks=_sinks(manifest), duration_us=duration_us),
     }
 
 
 def _bands(epochs: list[tuple[Any, ...]], duration_us: int) -> list[dict[str, Any]]:
-    """An epoch's band ends where the next begins, so that the bands never overlap."""
-    starts = [start if start is not None else 0 for _, start, _, _, _ in epochs]
+    """In the order in which they began; a band ends where the next begins, so that none overlaps another.
+
+    Numbers need not follow time: consumers number an epoch by its first offset, each partition for itself.
+    """
+    epochs = sorted(_with_starts(epochs), key=lambda one: (one[1], one[0]))
+    starts = [start for _, start, _, _, _ in epochs]
     ends = [*starts[1:], *([duration_us] if starts else [])]
     return [
         {"epoch": epoch, "startUs": start, "endUs": max(start, end), "determinants": determinants, "bytes": size}
         for (epoch, _, _, determinants, size), start, end in zip(epochs, starts, ends, strict=True)
     ]
+
+
+def _with_starts(epochs: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """One of which nobody told when it began stands behind the one before it."""
+    before = 0
+    for epoch, start, end, *more in epochs:
+        known = before if start is None else start
+        before = known if end is None else max(known, end)
+        yield (epoch, known, end, *more)
 
 
 def _lanes(lake: Lake, job: str, tasks: list[str], duration_us: int, *, observed: bool) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -50,6 +51,37 @@ def test_long_names_lie_upon_nothing_and_are_whole_on_hover(
     names, cards = _right_ends(page, ".id"), _right_ends(page, ".card")
     assert max(names) < max(cards), "a name ends outside of every card"
     expect(page.locator(f'.graph-svg a.task[aria-label^="{LONG}.1 "]')).to_contain_text("region.1")
+    assert faults_of(page) == []
+
+
+@pytest.fixture(scope="module")
+def with_gaps(site: Site, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two epochs, a gap in the second."""
+    folder = tmp_path_factory.mktemp("gaps")
+    with recording(folder, name="gaps") as made:
+        task = made.task("orders")
+        for epoch in range(2):
+            with task.epoch(epoch):
+                task.take(epoch, topic="orders")
+                clonoscope.time_ns()
+                if epoch:
+                    task.log.gap("the disk was full")
+                    clonoscope.random()
+    return site.job(made.dump(folder / "gaps.zip"))
+
+
+def test_a_gap_stands_in_the_timeline_and_leads_to_where_it_was(visit: Visit, with_gaps: str) -> None:
+    page = visit().open(f"/jobs/{with_gaps}/")
+    mark = page.locator(".timeline-svg a.gap")
+    expect(mark).to_have_attribute("aria-label", re.compile("1 gap in the log of orders.0, attempt 0, epoch 1"))
+    expect(page.locator("#timeline-legend")).to_contain_text("gap in a log")
+    assert faults_of(page) == []
+    mark.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/jobs/{with_gaps}/logs/?**epoch=1")
+    expect(page.locator("#rows tr.gap")).to_contain_text("the disk was full")
+    # What asked is named beside what it was given.
+    expect(page.locator("#rows .beside code").first).to_have_text("clonoscope.time_ns()")
     assert faults_of(page) == []
 
 

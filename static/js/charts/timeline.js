@@ -20,6 +20,7 @@ export function timeline() {
       const world = svg.append("g").attr("transform", `translate(${SIDE},${TOP})`);
       paintRecoveries(world, placed);
       paintEpochs(world, placed);
+      paintGaps(world, placed);
       paintCurves(world, placed);
       paintLanes(world, placed);
       paintRollbacks(world, placed);
@@ -36,6 +37,13 @@ export function timeline() {
     const mark = world.append("g").selectAll("path").data(checkpoints).join("path");
     mark.attr("class", (one) => `checkpoint ${one.abortedUs != null ? "aborted" : one.completedUs == null ? "open" : ""}`);
     mark.attr("d", (one) => `M${one.x},${one.y - 6}l6,6l-6,6l-6,-6z`).append("title").text(checkpointTitle);
+  }
+
+  function paintGaps(world, { gaps }) {
+    const gap = world.append("g").selectAll("a").data(gaps).join("a").attr("class", "gap").attr("href", gapLink).attr("aria-label", gapTitle);
+    gap.append("path").attr("d", (one) => `M${one.x - 2},${one.y - 6}h-3v12h3M${one.x + 2},${one.y - 6}h3v12h-3`);
+    gap.append("rect").attr("x", (one) => one.x - 7).attr("y", (one) => one.y - 8).attr("width", 14).attr("height", 16);
+    gap.append("title").text(gapTitle);
   }
 
   function paintRecoveries(world, { failures, top, bottom }) {
@@ -100,6 +108,14 @@ export function timeline() {
 
 /** The states that lanes show, for the legend. */
 export const laneStates = Object.entries(STATES).map(([state, className]) => ({ state, className }));
+
+function gapLink(one) {
+  return `logs/?${new URLSearchParams({ task: one.task, attempt: one.attempt, thread: one.thread, epoch: one.epoch ?? 0 })}`;
+}
+
+function gapTitle(one) {
+  return `${plural(one.count, "gap", "gaps")} in the log of ${one.task}, attempt ${one.attempt}, epoch ${one.epoch ?? "?"}, at ${moment(one.tUs)}`;
+}
 
 function checkpointTitle(one) {
   const end = one.abortedUs != null ? `aborted at ${moment(one.abortedUs)}` : one.completedUs != null ? `completed at ${moment(one.completedUs)}` : "never completed";

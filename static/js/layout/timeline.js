@@ -17,6 +17,7 @@ export function layoutTimeline(job, { widthPx }) {
     return placed;
   });
   parts.failures = job.failures.map((failure) => ({ ...failure, x: x(failure.failedUs), end: x(failure.endUs ?? failure.runningUs ?? failure.failedUs) }));
+  parts.gaps = (job.gaps ?? []).map((one) => ({ ...one, x: x(one.tUs), y: ROW.epochs + ROW.checkpoints / 2 + 1 }));
   parts.rollbacks = (job.rollbacks ?? []).map((one) => ({ ...one, x: x(one.tUs) }));
   return { ...parts, ticks: ticksOf(job.durationUs, widthPx).map((tUs) => ({ tUs, x: x(tUs), label: tickLabel(tUs, job.durationUs) })), top: ROW.epochs + ROW.checkpoints, bottom: y, height: y + ROW.axis };
 }

@@ -80,7 +80,9 @@ function paintTimeline() {
   if (!timelineData?.durationUs || !place) return;
   d3.select(place).datum(timelineData).call(lanes.widthPx(place.clientWidth).onTask(select));
   const seen = new Set(timelineData.lanes.flatMap((lane) => lane.spans.map((span) => span.state)));
+  const gaps = timelineData.gaps?.length ? [Object.assign(document.createElement("span"), { className: "gap-key", textContent: "gap in a log" })] : [];
   document.getElementById("timeline-legend").replaceChildren(
+    ...gaps,
     ...laneStates.filter(({ state }) => seen.has(state)).map(({ state, className }) => Object.assign(document.createElement("span"), { className: `state-key ${className}`, textContent: state })),
   );
 }

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 
 import clonoscope
-from dashboard import forks
+from dashboard import forks, jobs
 from dashboard.jobs import Refused
 from dashboard.models import Job, Replay
 from tests.clonoscope.recorded import recording
@@ -112,6 +112,14 @@ def test_attempts_side_by_side_show_what_is_not_the_same_and_no_more(job: Job, o
     prices = re.findall(r'<span class="soft">price</span> <mark class="code">([0-9.]+)</mark>', page)
     assert len(prices) == 2 and prices[0] != prices[1]
     assert '<span class="soft">key</span>' not in page and "again: Records can" not in page
+
+
+def test_of_a_job_that_was_deleted_it_is_said_where_attempts_would_stand(job: Job, owner: User, guest: User) -> None:
+    jobs.delete_job(job, owner)
+    address = f"/compare/?job={job.id}&task=orders.0&attempt=0&other_attempt=1"
+    assert "The job “orders” was deleted by ada" in page_of(owner, address)
+    hidden = as_seen_by(guest).get(address)
+    assert hidden.status_code == 404 and "deleted" not in hidden.content.decode()
 
 
 def test_a_job_in_which_nothing_ran_again_claims_no_more(tmp_path: Path, shelved: Shelved, owner: User) -> None:

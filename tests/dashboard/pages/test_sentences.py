@@ -11,7 +11,7 @@ from dashboard.queries.answers import Answer, own_log_bytes
 from dashboard.queries.failures import Failure, _ended
 from dashboard.queries.kinds import DETERMINANTS, STEPS
 from dashboard.queries.summary import summary
-from dashboard.queries.timeline import _spans
+from dashboard.queries.timeline import _bands, _spans
 from replay.model import Manifest, Task
 
 MANIFEST = Manifest.from_json(
@@ -133,6 +133,13 @@ def test_every_kind_has_its_own_letter_among_its_like() -> None:
     for kinds in (DETERMINANTS, STEPS):
         glyphs = [(kind.letter, kind.shape, kind.colour) for kind in kinds]
         assert len(set(glyphs)) == len(glyphs)
+
+
+def test_epochs_stand_in_the_order_of_time_and_one_without_a_beginning_behind_the_one_before_it() -> None:
+    epochs = [(0, 10, 20, 1, 1), (5, 40, 45, 1, 1), (100, 25, 30, 1, 1), (200, None, None, 1, 1), (300, None, 70, 1, 1)]
+    bands = [(one["epoch"], one["startUs"], one["endUs"]) for one in _bands(epochs, 90)]
+    assert bands == [(0, 10, 25), (100, 25, 30), (200, 30, 30), (300, 30, 40), (5, 40, 90)]
+    assert [one["startUs"] for one in _bands([(0, None, None, 1, 1), (1, None, None, 1, 1)], 0)] == [0, 0]
 
 
 def test_a_tasks_time_is_told_without_gaps_or_overlaps() -> None:
