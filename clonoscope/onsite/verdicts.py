@@ -64,12 +64,13 @@ def broken_off(one: Execution, why: str) -> Outcome:
 
 def so_far(one: Execution) -> str:
     """How much was the same."""
+    unverified, given = one.outputs.unverified, one.outputs.given
+    told = f"{unverified:,} of which can't be verified" if unverified else "as recorded"
+    if unverified >= given > 0:
+        told = "none of which can be verified"
     return (
         f"So far it took {counted(one.records, 'record')} and {counted(one.asked_for, 'answer')} and gave "
-        f"{counted(one.outputs.given, 'output')}, of which {counted(one.outputs.unverified, 'one')} can't be verified."
-        if one.outputs.unverified
-        else f"So far it took {counted(one.records, 'record')} and {counted(one.asked_for, 'answer')} and gave "
-        f"{counted(one.outputs.given, 'output')}, as recorded."
+        f"{counted(given, 'output')}, {told}."
     )
 
 
@@ -86,9 +87,10 @@ def _not_to_be_told(one: Execution) -> list[str]:
     if one.held.gaps:
         why.append(f"the recording has {counted(one.held.gaps, 'gap')}")
     if one.outputs.unverified:
-        why.append(
-            f"{counted(one.outputs.unverified, 'output')} or state holds what is redacted, which can't be verified"
+        places = (
+            "an output or state" if one.outputs.unverified == 1 else f"{one.outputs.unverified:,} outputs or states"
         )
+        why.append(f"what is redacted in {places} can't be verified")
     if one.feed.redacted:
         why.append("the function was given records with redacted values")
     if one.held.raised is not None and one.failed is None:

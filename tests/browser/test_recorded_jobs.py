@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -83,6 +84,17 @@ def test_a_gap_stands_in_the_timeline_and_leads_to_where_it_was(visit: Visit, wi
     # What asked is named beside what it was given.
     expect(page.locator("#rows .beside code").first).to_have_text("clonoscope.time_ns()")
     assert faults_of(page) == []
+
+
+def test_an_empty_file_and_one_that_is_encrypted_are_refused_in_a_sentence(visit: Visit, tmp_path: Path) -> None:
+    visitor = visit()
+    visitor.expects("status of 422")
+    page = visitor.open("/")
+    (tmp_path / "empty.zip").touch()
+    (tmp_path / "orders.zip.age").write_bytes(b"age-encryption.org/v1\n-> X25519 key\n--- mac\n" + bytes(100))
+    page.locator("#bundles").set_input_files([tmp_path / "empty.zip", tmp_path / "orders.zip.age"])
+    expect(page.locator(".upload.refused", has_text="empty.zip")).to_contain_text("The file is empty")
+    expect(page.locator(".upload.refused", has_text="orders.zip.age")).to_contain_text("clonoscope decrypt")
 
 
 def _right_ends(page: Page, what: str) -> list[float]:

@@ -9,6 +9,7 @@ const PASSING = new Set([409, 423]);
 
 /** Sends a file and resolves to what the server made of it; tells `onEvent` everything on the way. */
 export async function upload(file, onEvent) {
+  if (!file.size) throw new Error("The file is empty: nothing was written to it, or it is not copied yet.");
   onEvent({ type: "began" });
   const { id } = await sendJson("POST", "/api/v1/uploads", { name: file.name, size: file.size });
   const place = `/api/v1/uploads/${id}`;

@@ -21,7 +21,7 @@ if (graphData && graphData.vertices.reduce((sum, { count: tasks }) => sum + task
 
 function paintGraph() {
   const place = document.getElementById("graph");
-  if (!graphData || !place) return;
+  if (!graphData?.vertices.length || !place) return;
   const most = graphData.scales?.[colourBy][1] ?? 0;
   picture.widthPx(place.clientWidth).taskLook((id) => lookOf(id, most)).linkLook(linkLook).chosen(chosenTask() ?? null).onTask(select).onOpen(paintGraph);
   d3.select(place).datum(graphData).call(picture);

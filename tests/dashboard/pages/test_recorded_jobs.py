@@ -1,7 +1,9 @@
 """Jobs that the library recorded: their pages offer what can be done with them, and claim nothing that nobody knows."""
 
 import contextlib
+import json
 import re
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,6 +114,25 @@ def test_attempts_side_by_side_show_what_is_not_the_same_and_no_more(job: Job, o
     prices = re.findall(r'<span class="soft">price</span> <mark class="code">([0-9.]+)</mark>', page)
     assert len(prices) == 2 and prices[0] != prices[1]
     assert '<span class="soft">key</span>' not in page and "again: Records can" not in page
+
+
+def test_nothing_at_all_is_said_in_sentences(tmp_path: Path, shelved: Shelved, owner: User) -> None:
+    """A manifest without a task, and one whose tasks have no log."""
+    ran_again(tmp_path / "recorded")
+    for without in ({}, {"tasks": [], "vertices": []}):
+        with zipfile.ZipFile(tmp_path / "recorded" / "orders.zip") as whole:
+            manifest = json.loads(whole.read("job.json")) | without
+        with zipfile.ZipFile(tmp_path / "bare.zip", "w") as bare:
+            bare.writestr("job.json", json.dumps(manifest))
+        job = shelved(tmp_path / "bare.zip")
+        page = page_of(owner, f"/jobs/{job.id}/")
+        assert "Nothing was recorded, or what was recorded has been let go." in page
+        assert ("The recording holds no choice of this task." in page) == (not without)
+        assert (
+            ("The manifest names none, so there is nothing to draw." in page) == ("No vertex" in page) == bool(without)
+        )
+        assert ('name="what" value="attempt"' in page) == (not without)
+        job.delete()
 
 
 def test_of_a_job_that_was_deleted_it_is_said_where_attempts_would_stand(job: Job, owner: User, guest: User) -> None:
