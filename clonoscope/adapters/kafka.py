@@ -9,13 +9,11 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from clonoscope.adapters.partitions import Identify, Partitions
+from clonoscope.adapters.partitions import NOW, Identify, Partitions
 from clonoscope.errors import WrongUse
 from clonoscope.recording import Recording
 from clonoscope.services import current
 from clonoscope.unrecorded import UNRECORDED
-
-_NOW = -1.0
 
 
 def record(
@@ -61,9 +59,9 @@ class RecordedConsumer:
 
     def __init__(self, consumer: Any, partitions: Partitions):
         self._consumer, self._partitions = consumer, partitions
-        self._take = partitions.taker()
-        self.poll = self._polling(consumer.poll)
-        self._batch: Messages | None = None
+        self._batches: list[Messages] = []
+        self.poll = partitions.polling(consumer.poll, self._batches)
+        self._take = partitions.polling(_itself)
         # Where a job stores offsets itself: these, and not what was read, are what a commit commits.
         self._stored: dict[tuple[str, int], int] = {}
         _CONSUMERS.add(self)
@@ -73,41 +71,26 @@ class RecordedConsumer:
 
     # --- what is taken ---
 
-    def _polling(self, poll: Callable[[float], Any]) -> Callable[..., Any]:
-        take, idle = self._take, self._partitions.idle
-
-        def polled(timeout: float = _NOW) -> Any:
-            """As the consumer's. Whatever is asked up to the next call is asked for the message that is given."""
-            if self._batch is not None:
-                self._finish_batch()
-            message = poll(timeout)
-            if message is None or message.error() is not None:
-                idle()
-            else:
-                take(message)
-            return message
-
-        return polled
-
-    def consume(self, num_messages: int = 1, timeout: float = _NOW) -> Messages:
+    def consume(self, num_messages: int = 1, timeout: float = NOW) -> Messages:
         """As the consumer's. Messages are taken as they are iterated over."""
         self._finish_batch()
         self._partitions.idle()
         messages = self._consumer.consume(num_messages, timeout)
-        self._batch = Messages(messages, self._partitions, self._take)
-        return self._batch
+        batch = Messages(messages, self._partitions, self._take, self._batches)
+        self._batches.append(batch)
+        return batch
 
     def _finish_batch(self) -> None:
-        batch, self._batch = self._batch, None
-        if batch is not None:
+        for batch in self._batches:
             batch.finish()
 
     # --- what is committed ---
 
     def commit(self, *arguments: Any, **keywords: Any) -> Any:
         """As the consumer's. Of one that is not waited for, that it was asked is all that is known."""
-        if self._batch is not None and not self._batch.given:
-            self._batch.finish()  # the job looks at them in another way
+        for batch in self._batches:
+            if not batch.given:
+                batch.take_all()  # the job looks at them in another way
         log = current.get()
         current.set(UNRECORDED)
         asked = self._asked(*arguments, **keywords)
@@ -231,9 +214,9 @@ _CONSUMERS: weakref.WeakSet[RecordedConsumer] = weakref.WeakSet()
 class Messages(list[Any]):
     """What was consumed at once. The job is at work on a message from when it is iterated to."""
 
-    def __init__(self, messages: Any, partitions: Partitions, take: Callable[[Any], None]):
+    def __init__(self, messages: Any, partitions: Partitions, take: Callable[[Any], Any], open_batches: list[Messages]):
         super().__init__(messages)
-        self._partitions, self._take = partitions, take
+        self._partitions, self._take, self._open = partitions, take, open_batches
         self.given = 0
 
     def __iter__(self) -> Iterator[Any]:
@@ -243,18 +226,25 @@ class Messages(list[Any]):
 
     def _give(self, place: int) -> None:
         message = self[place]
-        if message.error() is not None:
-            self._partitions.idle()
-        elif place >= self.given:
+        if place >= self.given or message.error() is not None:
             self._take(message)
         else:  # iterated over once more
             self._partitions.again(message.topic(), message.partition())
         self.given = max(self.given, place + 1)
 
-    def finish(self) -> None:
+    def take_all(self) -> None:
         """Those that were never iterated to were taken all the same."""
         for place in range(self.given, len(self)):
             self._give(place)
+
+    def finish(self) -> None:
+        """The job asks for what follows."""
+        self._open.clear()
+        self.take_all()
+
+
+def _itself(message: Any) -> Any:
+    return message
 
 
 def _places(offsets: Any) -> list[tuple[str, int, int]]:

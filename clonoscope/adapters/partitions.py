@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from clonoscope import words as w
 from clonoscope.json_values import json_in
@@ -15,7 +15,16 @@ from clonoscope.unrecorded import UNRECORDED
 Identify = Callable[[str, Any, Any], str | None]
 """The id of an output, of its topic, key and value: writes of one id count once."""
 
+NOW = -1.0
+"""Without a time-out, as clients have it."""
 _MANY_TAKEN = w.ADVANCE_MOST << w.ADVANCE_SHIFT
+
+
+class Batch(Protocol):
+    """Messages that were given at once."""
+
+    def finish(self) -> None:
+        """Takes those that the job has not come to; the batch is over."""
 
 
 class Partition:
@@ -91,19 +100,31 @@ class Partitions:
             made = self.found[topic, partition] = Partition(task, topic, partition)
         return made
 
-    def taker(self) -> Callable[[Any], None]:
-        """What is called for every message that is given to the job; so the way of most is written out."""
+    def polling(self, poll: Callable[[Any], Any], open_batches: Sequence[Batch] = ()) -> Callable[..., Any]:
+        """As `poll`, of a client; a message that it gives is taken, and worked on up to the next call.
+
+        It is called for every message that is given to the job; so the way of most is written out. Batches that were
+        given, and not looked through, are finished first.
+        """
         get, put, many, one, progress = current.get, current.set, _MANY_TAKEN, w.ADVANCE_ONE, w.H_PROGRESS
         whole = self.whole
 
-        def take(message: Any) -> None:
+        def polled(timeout: Any = NOW) -> Any:
+            """As the client's."""
+            if open_batches:
+                open_batches[-1].finish()
+            message = poll(timeout)
+            if message is None or message.error() is not None:
+                put(UNRECORDED)
+                return message
             found, offset = self.last, message.offset()
             if found is None or message.partition() != found.partition or message.topic() != found.topic:
                 found = self.last = self.of(message.topic(), message.partition())
+            self.at_work = found
             log = found.task.log
             if whole or offset != log.next_offset or not log.in_epoch or log.input < 0 or log.adv >= many:
                 self._take(found, offset, message)
-                return
+                return message
             # As `Task.take`.
             log.next_offset = offset + 1
             log.adv += one
@@ -114,8 +135,9 @@ class Partitions:
                 log.no_room()
             if get() is not log:
                 put(log)
+            return message
 
-        return take
+        return polled
 
     def _take(self, found: Partition, offset: int, message: Any) -> None:
         data = message.value() if self.hashes else None

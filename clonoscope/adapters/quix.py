@@ -64,7 +64,8 @@ class _Recorded:
         app._on_revoke = self._revoking(app._on_revoke)
         app._on_lost = self._revoking(app._on_lost)
         for name in _POLLS:
-            setattr(app._consumer, name, self._polling(getattr(app._consumer, name)))
+            # What is asked while a message is processed is asked in a copy of this context.
+            setattr(app._consumer, name, self.partitions.polling(getattr(app._consumer, name)))
         app._consumer.commit = self._committing(app._consumer.commit, lambda *_, offsets=None, **__: offsets)
         producer = app._producer
         producer.commit_transaction = self._committing(producer.commit_transaction, lambda offsets, *_, **__: offsets)
@@ -96,19 +97,6 @@ class _Recorded:
         at_work = self.partitions.at_work
         if at_work is not None:
             at_work.task.fail(fault)
-
-    def _polling(self, poll: Callable[..., Any]) -> Callable[..., Any]:
-        partitions, take = self.partitions, self.partitions.taker()
-
-        def polled(timeout: float | None = None) -> Any:
-            message = poll(timeout)
-            if message is not None:
-                # What is asked while it is processed is asked in a copy of this context.
-                take(message)
-                partitions.at_work = partitions.last
-            return message
-
-        return polled
 
     # --- outputs ---
 
