@@ -20,15 +20,21 @@ def redacted_in(source: RecordingSource, task: str) -> str:
     """Where something of a task is redacted, in words; nothing where nothing is."""
     paths = source.manifest.raw.get("redactions")
     if isinstance(paths, list) and paths:
-        named = ", ".join(printable(str(path)) for path in paths[:_PATHS_NAMED])
-        more = f" and {len(paths) - _PATHS_NAMED} more" if len(paths) > _PATHS_NAMED else ""
-        return f"{named}{more} in its values"
+        through = [str(path)[1:] for path in paths if str(path).startswith("!")]
+        if "*" in paths:
+            return f"everything but {_named(through)} in its values" if through else "everything in its values"
+        return f"{_named([str(path) for path in paths])} in its values"
     if source.manifest.determinants != "extended":
         return ""
     for name in source.members.names(f"tasks/{task}/"):
         if name.endswith((".det", ".ndjson", ".json")) and _has_token(source, name):
             return f"a value in {printable(name)}"
     return ""
+
+
+def _named(paths: list[str]) -> str:
+    more = f" and {len(paths) - _PATHS_NAMED} more" if len(paths) > _PATHS_NAMED else ""
+    return ", ".join(printable(path) for path in paths[:_PATHS_NAMED]) + more
 
 
 def check_shown(source: RecordingSource, task: str) -> None:

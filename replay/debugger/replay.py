@@ -15,6 +15,7 @@ from replay.debugger.diverging.findings import Findings, OnDivergence
 from replay.debugger.diverging.telling import sentence_of, told
 from replay.debugger.executing.following import Until
 from replay.debugger.executing.verify import culprit_upstream
+from replay.debugger.left_out import check_gapless, gap_instead_of
 from replay.debugger.outcome import DivergenceFound, Missing, Outcome
 from replay.debugger.ports import NoSteps, RecordingSource, StepSink
 from replay.debugger.recorded.answers import Answers
@@ -134,7 +135,11 @@ class _Part:
                 outcome = _run_attempt(source, story, scene, steps)
             else:
                 outcome = yield from self._run_recovery()
-            return _gone_on(source, scene, steps) if steps.findings.all and outcome.verdict != "unknown" else outcome
+            return (
+                _gone_on(source, story, scene, steps)
+                if steps.findings.all and outcome.verdict != "unknown"
+                else outcome
+            )
         except DivergenceFound as found:
             return self._ended(found)
         except CorruptMember as fault:
@@ -144,7 +149,7 @@ class _Part:
             return self._unknown(missing)
 
     def _ended(self, found: DivergenceFound) -> Outcome:
-        missing = _unproven(self.source, self.scene, found)
+        missing = _unproven(self.source, self.story, self.scene, found)
         if missing is not None:
             return self._unknown(missing)
         self.steps.findings.add(found)
@@ -172,6 +177,7 @@ class _Part:
             raise lack.instead_of(found) from None
         if verdict == "identical":
             check_shown(source, scene.task)
+            check_gapless(story, scene)
         steps.write("finish", sentence, causes=_grounds(story, scene, steps, "transition"))
         return _outcome(verdict, scene, steps, sentence, replayed.detail)
 
@@ -185,9 +191,11 @@ def _not_complete(found: DivergenceFound) -> Missing:
     )
 
 
-def _unproven(source: RecordingSource, scene: Scene, found: DivergenceFound) -> Missing | None:
+def _unproven(source: RecordingSource, story: Story, scene: Scene, found: DivergenceFound) -> Missing | None:
     """What is said in its place where it may come of what the recording does not hold."""
-    return hidden_instead_of(source, scene.task, found) if source.manifest.complete else _not_complete(found)
+    if not source.manifest.complete:
+        return _not_complete(found)
+    return hidden_instead_of(source, scene.task, found) or gap_instead_of(story, scene, found)
 
 
 def _known_protocol(source: RecordingSource) -> None:
@@ -210,6 +218,7 @@ def _run_attempt(source: RecordingSource, story: Story, scene: Scene, steps: Ste
             raise
         raise lack.instead_of(found) from None
     check_shown(source, scene.task)
+    check_gapless(story, scene)
     steps.write("finish", sentence, causes=steps.caused_by("restore"))
     return _outcome("identical", scene, steps, sentence, detail)
 
@@ -256,11 +265,11 @@ def _diverged(scene: Scene, steps: StepWriter) -> Outcome:
     return _outcome("diverged", scene, steps, findings.all[0].sentence, findings.detail())
 
 
-def _gone_on(source: RecordingSource, scene: Scene, steps: StepWriter) -> Outcome:
+def _gone_on(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> Outcome:
     """Past divergences to the end; they prove nothing where the recording lacks something that was there."""
     first = steps.findings.all[0]
     lack, found = first_lack(source), DivergenceFound(first.sentence, **first.detail)
-    missing = _unproven(source, scene, found) if lack is None else lack.instead_of(found)
+    missing = _unproven(source, story, scene, found) if lack is None else lack.instead_of(found)
     if missing is None:
         return _diverged(scene, steps)
     return _outcome("unknown", scene, steps, missing.sentence, missing.detail)

@@ -10,6 +10,7 @@ from replay.debugger.attempt_replay import stepping_of
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
 from replay.debugger.executing.verify import UNPROCESSED, operator_of, plan_of_attempt
+from replay.debugger.left_out import gaps_of
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import NoSteps, RecordingSource
 from replay.debugger.recorded.scene import Scene, choose
@@ -110,15 +111,24 @@ def compare_attempts(
 
 
 def _verifiable(report: dict[str, Any], first: Side, second: Side) -> dict[str, Any]:
-    """Redacted values were held side by side as tokens: neither that they are the same nor that they differ is said."""
+    """Redacted values were held side by side as tokens, and what stood in a gap against nothing: neither that all is
+    the same nor that it differs is said."""
+    for side in (first, second):
+        if gaps := gaps_of(side.story, side.scene):
+            left_out = "and what its recorder left out was compared with nothing. "
+            said = f"Not verifiable: the log of {side.name} has {counted(gaps, 'gap')}, {left_out}"
+            return _not_verifiable(report, said, gaps=gaps)
     for side in (first, second):
         where = redacted_in(side.source, side.scene.task)
         if where:
             said = f"Not verifiable: of {side.name}, {where} is redacted, and only tokens were compared. "
-            shown = "Nothing else differs." if report["equal"] else report["sentence"]
-            shown = shown[:1].upper() + shown[1:]
-            return {**report, "equal": False, "redacted": where, "sentence": said + shown}
+            return _not_verifiable(report, said, redacted=where)
     return report
+
+
+def _not_verifiable(report: dict[str, Any], said: str, **why: Any) -> dict[str, Any]:
+    shown = "Nothing else differs." if report["equal"] else report["sentence"]
+    return {**report, "equal": False, **why, "sentence": said + shown[:1].upper() + shown[1:]}
 
 
 def _compared(counts: dict[str, dict[Stream, int]]) -> list[str]:
