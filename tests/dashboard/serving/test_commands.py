@@ -19,8 +19,6 @@ from replay.bundle.containers import open_container
 from replay.bundle.frames import RECEIPT_BYTES
 from replay.bundle.reader import open_bundle
 
-pytestmark = pytest.mark.serial
-
 
 def last_object(ran: Ran) -> dict:
     return json.loads(ran.out.splitlines()[-1])

@@ -10,8 +10,6 @@ import pytest
 from bench.server_process import Ran, run_command
 from tests.replay.debugger.hunting.planting import PLANTED, marked, recorded, shop
 
-pytestmark = pytest.mark.serial
-
 
 def bundle(folder: Path, operator: str) -> Path:
     for name, data in recorded(f"{PLANTED}:{operator}").members.items():
