@@ -28,6 +28,7 @@ def test_it_shows_what_went_out_twice_and_the_line_that_made_it_differ(job: Job,
     assert f"1 twice: {PRICES[0]} and {PRICES[1]}" in page and "0 twice, the same" in page
     assert "clonoscope.external(look_up, price)" in page and f"the call look_up gave {PRICES[1]}" in page
     assert "/compare/?job=j_1&amp;task=p.0&amp;attempt=0&amp;other_attempt=1" in page
+    assert ">at least once</span>" in as_seen_by(owner).get("/").content.decode()
 
 
 def test_who_may_not_see_payloads_sees_how_often_and_where(job: Job, guest: User) -> None:
