@@ -13,6 +13,7 @@ from replay.bundle.reader import Bundle
 from tests.clonoscope.adapted import dumped, gaps, place_of, shown, side_by_side
 from tests.clonoscope.engines import JOBS
 from tests.clonoscope.recorded import calls_in
+from tests.clonoscope.replayed_here import replayed
 from tests.clonoscope.spark_jobs import SparkJob
 
 pytestmark = pytest.mark.timeout(900)
@@ -140,6 +141,21 @@ def test_what_sinks_were_given_is_there_where_they_are_wrapped(kinds: Kinds) -> 
     ]
     wanted = [line.split() for line in (kinds.folder / "sink").read_text().splitlines()]
     assert sorted((str(row["order"]), str(row["shard"])) for row in rows) == sorted(map(tuple, wanted))
+
+
+@pytest.mark.parametrize(("attempt", "said"), [(0, "up to where the recording breaks off"), (1, "again: 8 results")])
+def test_a_function_gives_the_same_again_where_no_spark_is(
+    kinds: Kinds, attempt: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As its script is called; the worker that is to be killed has been.
+    monkeypatch.setattr("sys.argv", ["spark_kinds.py", str(kinds.folder), kinds.mode])
+    code = (JOBS / "spark_kinds.py").read_text()
+    (tmp_path / "spark_kinds.py").write_text(code)
+    found = replayed(tmp_path, kinds.folder / "kinds.zip", "counts-by_row.0", "--attempt", attempt)
+    assert found["verdict"] == "identical" and said in found["sentence"], found
+    (tmp_path / "spark_kinds.py").write_text(code.replace("    return found\n", "    return found + 1\n"))
+    found = replayed(tmp_path, kinds.folder / "kinds.zip", "counts-by_row.0", "--attempt", attempt)
+    assert found["verdict"] == "diverged" and found["detail"]["line"]["text"] == "return found + 1", found
 
 
 def test_the_product_shows_partitions_and_their_attempts(kinds: Kinds, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Functions of a real Spark job, replayed where their code is and Spark's JVM is not: as they were, and changed."""
 
-import contextlib
 import json
 import os
 import re
@@ -12,19 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas  # noqa: F401 - before the children are forked that replay
-import pyarrow.compute  # noqa: F401
 import pytest
-from pyspark.sql.streaming.state import GroupState  # noqa: F401
 
-from clonoscope.command import main
-from clonoscope.onsite.minimising import in_a_child
 from replay.bundle.reader import Bundle, open_bundle
 from replay.debugger.writing.words import counted
-from tests.clonoscope.adapted import gaps
 from tests.clonoscope.engines import JOBS, ROOT
-from tests.clonoscope.spark_jobs import SparkJob
-from tests.clonoscope.test_spark import DAEMON
+from tests.clonoscope.replayed_here import replayed
+from tests.clonoscope.spark_once import folder_of_forms
 
 pytestmark = pytest.mark.timeout(600)
 CODE = (JOBS / "spark_forms.py").read_text()
@@ -43,7 +36,6 @@ class Form:
 
 FORMS = {
     "udf": Form("counts-by_row.0", 'Decimal("0.10")', 'Decimal("0.2")', "return f", "result"),
-    "udf, by the daemon": Form("counts-by_daemon.0", "+ order  #", "+ order + 1  #", "return ", "result"),
     "pandas_udf": Form("counts-by_column.0", "+ cents.astype", "+ 1 + cents.astype", "return ", "result"),
     "mapInPandas": Form("counts-by_frames.0", '["order"] + 0', '["order"] + 1', "yield frame", "result"),
     "mapInArrow": Form("counts-by_batches.0", '["order"], 0', '["order"], 5', "yield kept", "result"),
@@ -54,43 +46,14 @@ FORMS = {
     "transformWithState": Form(
         "seen-Counting.0", "seen.update((count,))", "seen.update((count + 1,))", "self.seen.update(", "result"
     ),
+    "foreach": Form("seen-Writer.0", "+= row.order + row", "+= clonoscope.random() + row", "self.given", "output"),
     "foreachBatch": Form("counts-by_batch.0", "+ biggest  #", "+ biggest + 1  #", "for one in recorded", "output"),
 }
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All forms of functions in one session; in the second batch an order has no price at first."""
-    made = tmp_path_factory.mktemp("forms")
-    (made / "in").mkdir()
-    for batch in range(2):
-        orders = range(4 * batch, 4 * batch + 4)
-        lines = [
-            {
-                "order": n,
-                "shard": n % 2,
-                "cents": f"{n}.50",
-                "at": f"2026-11-0{n + 1}T10:00:00",
-                "tags": ["a"] * (n % 3),
-            }
-            for n in orders
-        ]
-        path = made / "in" / f"{batch}.json"
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        os.utime(path, (1_000_000 + batch, 1_000_000 + batch))
-    variables = {"NAME": "daemon", "DIR": made / "recordings", "PAYLOAD": "full"}
-    settings = [DAEMON, *(f"spark.executorEnv.CLONOSCOPE_{name}={value}" for name, value in variables.items())]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("FORMS", str(made))
-        SparkJob(JOBS / "spark_forms.py", *settings, logs=made).succeed()
-    for name in ("forms", "daemon"):
-        assert gaps(made / "recordings" / name) == []
-        assert main(["dump", str(made / "recordings" / name), "--out", str(made / f"{name}.zip")]) == 0
-    return made
-
-
-def bundle_of(folder: Path, task: str) -> Path:
-    return folder / ("daemon.zip" if "daemon" in task else "forms.zip")
+    return folder_of_forms(tmp_path_factory)
 
 
 def last_attempt(bundle: Path, task: str) -> int:
@@ -105,24 +68,9 @@ def site(folder: Path, code: str = CODE) -> Path:
     return folder
 
 
-def replayed(site: Path, bundle: Path, task: str, *arguments: Any) -> dict[str, Any]:
-    """What the command ends with, and its status; in a fork of this process, where all libraries are loaded."""
-    out = site / "said"
-
-    def run() -> dict[str, Any]:
-        os.chdir(site)
-        with open(out, "w") as said, contextlib.redirect_stdout(said):
-            status = main(["replay", str(bundle), "--task", task, *map(str, arguments), "--json"])
-        return {"status": status}
-
-    status = in_a_child(run)["status"]
-    found: dict[str, Any] = json.loads(out.read_text().splitlines()[-1])
-    return {**found, "status": status}
-
-
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_a_function_gives_the_same_again(folder: Path, form: Form, tmp_path: Path) -> None:
-    bundle = bundle_of(folder, form.task)
+    bundle = folder / "forms.zip"
     found = replayed(site(tmp_path / "site"), bundle, form.task, "--attempt", last_attempt(bundle, form.task))
     assert (found["verdict"], found["status"]) == ("identical", 0), found
     (count,) = re.findall(rf"the same again: (\d+) {form.compared}s?,", found["sentence"])
@@ -132,7 +80,7 @@ def test_a_function_gives_the_same_again(folder: Path, form: Form, tmp_path: Pat
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_a_change_that_no_log_tells_of_is_found_with_its_line(folder: Path, form: Form, tmp_path: Path) -> None:
     assert CODE.count(form.before) == 1
-    bundle = bundle_of(folder, form.task)
+    bundle = folder / "forms.zip"
     changed = site(tmp_path / "site", CODE.replace(form.before, form.after))
     found = replayed(changed, bundle, form.task, "--attempt", last_attempt(bundle, form.task))
     assert (found["verdict"], found["status"]) == ("diverged", 3), found
@@ -140,7 +88,8 @@ def test_a_change_that_no_log_tells_of_is_found_with_its_line(folder: Path, form
     assert line["file"] == str(changed / "spark_forms.py") and line["text"].startswith(form.shows), found
     assert (changed / "spark_forms.py").read_text().splitlines()[line["line"] - 1].strip() == line["text"]
     assert found["detail"]["asked"] != found["detail"]["logged"], found
-    assert ("another than the recording holds" in found["sentence"]) == (form.shows[:1] in "ryf"), found
+    of_results = form.shows.startswith(("return", "yield", "for"))
+    assert ("another than the recording holds" in found["sentence"]) == of_results, found
 
 
 def sources(opened: Bundle, task: str, attempt: int) -> list[tuple[int, str]]:
@@ -151,7 +100,7 @@ def sources(opened: Bundle, task: str, attempt: int) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_it_stops_before_a_record_of_a_batch(folder: Path, form: Form, tmp_path: Path) -> None:
-    bundle, here = bundle_of(folder, form.task), site(tmp_path / "site")
+    bundle, here = folder / "forms.zip", site(tmp_path / "site")
     attempt = last_attempt(bundle, form.task)
     with open_bundle(bundle) as opened:
         (partition,) = opened.graph.task(form.task).partitions
@@ -200,7 +149,7 @@ OTHERS = {
     "another state": ("seen-Counting.0", "self.seen.get()[0] if self.seen.exists() else 0", "self.seen.get()[0]"),
     "more of it": ("counts-with_state.0", "state.update((count,))", "state.update((count,)); state.exists"),
     "a result more": ("counts-by_frames.0", "yield frame", "yield frame; yield frame"),
-    "another clock": ("counts-by_frames.0", "clonoscope.time_ns()", "clonoscope.time()"),
+    "another clock": ("counts-by_batches.0", "clonoscope.uuid4()", "clonoscope.time()"),
 }
 
 
@@ -253,19 +202,6 @@ def with_another_row(name: str, data: bytes) -> bytes | None:
 
 CHANGED = {name: CODE.replace(form.before, form.after) for name, form in FORMS.items()}
 LACKING = {
-    "results": (as_without_asking_for_results, "counts-by_daemon.0", CODE, "has any output or state that could be"),
-    "results, with another function": (
-        as_without_asking_for_results,
-        "counts-by_daemon.0",
-        CHANGED["udf, by the daemon"],
-        "has any output or state that could be",
-    ),
-    "results, with one that asks otherwise": (
-        as_without_asking_for_results,
-        "counts-by_daemon.0",
-        CODE.replace("time.time() + order", "time.time() + time.time() + order"),
-        "the recording does not say of which types",
-    ),
     "calls": (as_without_asking_for_results, "counts-by_frames.0", CODE, "record with results=True"),
     "anything of that, as of earlier versions": (
         without_results,
@@ -287,6 +223,6 @@ LACKING = {
 def test_what_the_recording_lacks_is_unknown(
     folder: Path, keeps: Any, task: str, code: str, said: str, tmp_path: Path
 ) -> None:
-    bundle = without(bundle_of(folder, task), tmp_path / "lacking.zip", keeps)
+    bundle = without(folder / "forms.zip", tmp_path / "lacking.zip", keeps)
     found = replayed(site(tmp_path / "site", code), bundle, task, "--attempt", last_attempt(bundle, task))
     assert (found["verdict"], found["status"]) == ("unknown", 3) and said in found["sentence"], found

@@ -1,52 +1,24 @@
 """What may not leave a Spark job's workers is nowhere: with `allow` and `key`, by wrapping and by the daemon."""
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from clonoscope.command import main
 from replay.bundle.reader import open_bundle
-from tests.clonoscope.engines import JOBS
 from tests.clonoscope.recorded import calls_in
-from tests.clonoscope.spark_jobs import SparkJob
+from tests.clonoscope.spark_once import CUSTOMERS, RECORDINGS, folder_of_forms
 from tests.clonoscope.test_privacy import KEY, forms, found_in
-from tests.clonoscope.test_spark import DAEMON
 
 pytestmark = pytest.mark.timeout(600)
-CUSTOMERS = [f"Zoë Łucja {number:09}" for number in range(8)]
-RECORDINGS = ("by_daemon", "by_file", "by_bytes")
 VERTICES = {"by_daemon": "people-greeted.0", "by_file": "people-by_frames.0", "by_bytes": "people-by_batch.0"}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two batches; in the second one a function raises, and is executed once more."""
-    made = tmp_path_factory.mktemp("private")
-    (made / "in").mkdir()
-    (made / "events").mkdir()
-    (made / "key").write_bytes(KEY)
-    for batch in range(2):
-        lines = [{"order": n, "customer": CUSTOMERS[n]} for n in range(4 * batch, 4 * batch + 4)]
-        path = made / "in" / f"{batch}.json"
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        os.utime(path, (1_000_000 + batch, 1_000_000 + batch))
-    variables = {"NAME": "by_daemon", "DIR": made / "recordings", "PAYLOAD": "full", "ALLOW": "order,id"}
-    variables |= {"KEY_FILE": made / "key"}
-    settings = [DAEMON, *(f"spark.executorEnv.CLONOSCOPE_{name}={value}" for name, value in variables.items())]
-    settings += [
-        "spark.eventLog.enabled=true",
-        "spark.eventLog.compress=false",
-        f"spark.eventLog.dir=file://{made / 'events'}",
-    ]
-    SparkJob(JOBS / "spark_private.py", made, *settings, logs=made).succeed()
-    assert (made / "failed").exists()
-    for name in RECORDINGS:
-        assert main(["dump", str(made / "recordings" / name), "--out", str(made / f"{name}.zip")]) == 0
-    return made
+    return folder_of_forms(tmp_path_factory) / "people"
 
 
 def values_in(folder: Path, name: str, member: str) -> list[Any]:
@@ -123,11 +95,11 @@ def test_equal_customers_are_equal_tokens_in_every_process_and_by_every_way(fold
 def test_the_key_is_in_nothing_that_was_written_and_in_no_command(folder: Path) -> None:
     kept = {folder / "key"}
     looked_at = [path for path in folder.rglob("*") if path.is_file() and path not in kept]
-    assert any("events" in path.parts for path in looked_at) and folder / "spark_private.log" in looked_at
+    assert any("events" in path.parts for path in looked_at) and folder / "spark_forms.log" in looked_at
     of_key = set(forms(KEY.decode()))
     for path in looked_at:
         data = path.read_bytes()
         assert not [form for form in of_key if form in data], path
     assert found_in(folder / "recordings", [KEY.decode()]) == []
     # Of the processes it was seen which they are, by what stands in their command lines.
-    assert b"spark_private.py" in (folder / "processes").read_bytes()
+    assert b"spark_forms.py" in (folder / "processes").read_bytes()

@@ -1,10 +1,10 @@
-"""A job whose orders tell who ordered, recorded in three ways at once: nobody of them may be in what is written.
+"""A query whose orders tell who ordered, recorded in three ways at once: nobody of them may be in what is written.
 
-`python spark_private.py FOLDER SETTING=VALUE…`. The first functions are recorded by the daemon that the settings name,
-`by_frames` and `by_batch` are wrapped: one with the key's file, one with the key itself, which is what the file holds.
+`greeted` is recorded by the daemon that the session's settings name, `by_frames` and `by_batch` are wrapped: one with
+the key's file, one with the key itself, which is what the file holds. `spark_forms.py` runs it.
 """
 
-import sys
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,13 @@ from typing import Any
 import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import struct, udf
+from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StringType
 
 import clonoscope
 from clonoscope.adapters.spark import recorder
 
-FOLDER = Path(sys.argv[1])
+FOLDER = Path(os.environ["FORMS"]) / "people"
 ALLOWED = ["order", "id"]
 KEY = FOLDER / "key"
 by_file = recorder("by_file", dir=FOLDER / "recordings", payload="full", allow=ALLOWED, key=KEY)
@@ -56,19 +57,11 @@ def by_batch(batch: DataFrame, number: int) -> None:
                 continue  # it ended
 
 
-def main() -> None:
-    setting = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
-    for name, value in (line.split("=") for line in sys.argv[2:]):
-        setting = setting.config(name, value)
-    spark = setting.getOrCreate()
+def people(spark: SparkSession) -> StreamingQuery:
     orders = spark.readStream.schema("order long, customer string").option("maxFilesPerTrigger", 1)
     rows = orders.json(str(FOLDER / "in"))
     greeting = udf(greeted, StringType())(struct("order", "customer"), "customer")
     rows = rows.withColumn("greeting", greeting)
     rows = rows.mapInPandas(by_frames, "order long, customer string, greeting string")
     query = rows.writeStream.queryName("people").foreachBatch(by_batch).trigger(availableNow=True)
-    query.option("checkpointLocation", str(FOLDER / "checkpoint")).start().awaitTermination()
-
-
-if __name__ == "__main__":
-    main()
+    return query.option("checkpointLocation", str(FOLDER / "checkpoint")).start()

@@ -1,0 +1,180 @@
+"""What passes between Spark and a function, in ways that Spark's planner seldom takes: recorded, and replayed."""
+
+import os
+import signal
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from clonoscope import Recording, start
+from clonoscope.adapters.spark_work import Place, Work, task_of
+from clonoscope.publishing import publish
+from tests.clonoscope.jobs_on_site import Site
+from tests.clonoscope.recorded import recording
+from tests.clonoscope.replayed_here import replayed
+
+PLACE = Place("query", "orders", "run", 0, 0)
+CODE = {
+    "pairs": """
+        def function(pairs):
+            for first, second in pairs:
+                yield first + second
+    """,
+    "named": """
+        def function(order, *, count):
+            return [order, count]
+    """,
+    "many": """
+        import clonoscope
+
+        def function(frames):
+            for frame in frames:
+                for n in range(3):
+                    yield frame * n
+                    clonoscope.random()
+    """,
+    "odd": """
+        class Odd:
+            pass
+
+        def function(order):
+            return Odd()
+    """,
+    "rows": """
+        import clonoscope
+
+        def function(order):
+            return order + clonoscope.random()
+    """,
+}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def function_of(site: Site, name: str) -> Callable[..., Any]:
+    """From its file, as a job has it."""
+    site.write(name, CODE[name])
+    found: dict[str, Any] = {"__name__": name}
+    path = site.folder / f"{name}.py"
+    exec(compile(path.read_text(), str(path), "exec"), found)  # noqa: S102 - a job's own code
+    function: Callable[..., Any] = found["function"]
+    return function
+
+
+def recorded(site: Site, name: str, run: Callable[[Work, Callable[..., Any]], None], *, results: bool = True) -> Path:
+    function = function_of(site, name)
+    with recording(site.folder / "recorded", payload="full") as made:
+        work = at_work(made, function, results=results)
+        run(work, function)
+        work.finish()
+        return made.dump(site.folder / f"{name}.zip")
+
+
+def at_work(made: Recording, function: Callable[..., Any], *, results: bool = True) -> Work:
+    return Work(task_of(made, PLACE, function), PLACE, hashes=True, results=results)
+
+
+def told(site: Site, bundle: Path) -> dict[str, Any]:
+    return replayed(site.folder, bundle, "orders-function.0")
+
+
+def pairs(work: Work, function: Callable[..., Any]) -> None:
+    batches = [(pd.Series([n, n + 1]), pd.Series([1.5, None])) for n in range(3)]
+    assert len(list(work.call(function, (iter(batches),), {}))) == 3
+
+
+def named(work: Work, function: Callable[..., Any]) -> None:
+    for n in range(3):
+        assert work.call(function, (n,), {"count": n * 2}) == [n, n * 2]
+
+
+def rows(work: Work, function: Callable[..., Any]) -> None:
+    for n in range(4):
+        work.call(function, (n,), {})
+
+
+def left_early(work: Work, function: Callable[..., Any]) -> None:
+    given = work.call(function, (iter([pd.Series([1]), pd.Series([2])]),), {})
+    assert len([next(given), next(given)]) == 2
+    given.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "run", "results"), [("pairs", pairs, 3), ("named", named, 3), ("rows", rows, 4), ("many", left_early, 2)]
+)
+def test_what_passed_is_replayed(site: Site, name: str, run: Any, results: int) -> None:
+    bundle = recorded(site, name, run)
+    found = told(site, bundle)
+    assert found["verdict"] == "identical" and f"again: {results} results, " in found["sentence"], found
+    changed = CODE[name].replace("first + second", "second").replace("count]", "count + 1]")
+    changed = changed.replace("frame * n", "frame * (n + 1)").replace("order + clono", "1 + order + clono")
+    assert changed != CODE[name]
+    site.write(name, changed)
+    found = told(site, bundle)
+    assert found["verdict"] == "diverged" and found["detail"]["line"]["file"].endswith(f"{name}.py"), found
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ("order + clonoscope.random()", "neither the recording nor the replay has any output or state"),
+        ("1 + order + clonoscope.random()", "neither the recording nor the replay has any output or state"),
+        ("order + clonoscope.time()", "does not say of which types the function's arguments were"),
+    ],
+)
+def test_without_results_nothing_is_called_identical(site: Site, after: str, said: str) -> None:
+    bundle = recorded(site, "rows", rows, results=False)
+    site.write("rows", CODE["rows"].replace("order + clonoscope.random()", after))
+    found = told(site, bundle)
+    assert found["verdict"] == "unknown" and said in found["sentence"], found
+
+
+def test_two_generators_at_once_can_not_be_told_apart(site: Site) -> None:
+    def run(work: Work, function: Callable[..., Any]) -> None:
+        batches = [[(pd.Series([n]), pd.Series([n])) for n in range(2)] for _ in range(2)]
+        both: list[Iterator[Any]] = [work.call(function, (iter(one),), {}) for one in batches]
+        assert len(list(zip(*both, strict=True))) == 2
+
+    found = told(site, recorded(site, "pairs", run))
+    assert found["verdict"] == "unknown" and "two of its calls are at work" in found["sentence"], found
+
+
+def test_a_result_that_nobody_knows_again_is_unknown(site: Site) -> None:
+    found = told(site, recorded(site, "odd", rows))
+    assert found["verdict"] == "unknown" and "of 4 results it can't be told" in found["sentence"], found
+
+
+@pytest.mark.parametrize(("name", "results"), [("rows", 4), ("pairs", 1)])
+def test_an_attempt_that_was_killed_is_followed_to_where_it_breaks_off(site: Site, name: str, results: int) -> None:
+    function = function_of(site, name)
+    child = os.fork()
+    if child == 0:
+        work = at_work(start("orders", dir=site.folder / "recorded", payload="full"), function)
+        if name == "rows":
+            rows(work, function)
+        else:
+            next(work.call(function, (iter([(pd.Series([1]), pd.Series([2]))]),), {}))
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    found = told(site, publish(site.folder / "recorded" / "orders", site.folder / "killed.zip"))
+    assert found["verdict"] == "identical" and "up to where the recording breaks off" in found["sentence"], found
+    assert f"again: {results} result" in found["sentence"], found
+
+
+def test_an_end_that_is_recorded_must_come(site: Site) -> None:
+    """A result that is not there, of an epoch that ended, is one that the function did not give."""
+    bundle = recorded(site, "rows", rows)
+    cut = site.folder / "cut.zip"
+    with zipfile.ZipFile(bundle) as held, zipfile.ZipFile(cut, "w") as made:
+        for name in held.namelist():
+            data = held.read(name)
+            made.writestr(name, b"\n".join(data.splitlines()[:-1]) + b"\n" if "/border/" in name else data)
+    found = told(site, cut)
+    assert found["verdict"] == "diverged" and "the recording does not hold" in found["sentence"], found
