@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from replay.debugger.redactions import TOKEN
 from replay.debugger.sides.trace import shown
 from replay.debugger.writing.words import counted, shortened
 from replay.errors import printable
@@ -35,10 +36,13 @@ def given_in_words(records: Sequence[Any], differs: bool | None) -> str:
     """One output, and what it was each time: `1207 twice: price 19.9 and 24.9`."""
     times = _TIMES.get(len(records), f"{len(records)} times")
     parts = [one if isinstance(one, list) and len(one) == 3 else [None, None, one] for one in records]
-    keys = {json_bytes(key) for key, _, _ in parts if key is not None}
+    keys = {json_bytes(key) for key, _, _ in parts if key is not None and not TOKEN.fullmatch(json_bytes(key))}
     what = shortened(keys.pop().decode()) if len(keys) == 1 else "An output"
-    if differs is not True:
-        return shown(f"{what} {times}, {'the same' if differs is False else 'redacted: it may be the same or not'}")
+    if differs is None:
+        return shown(f"{what} {times}, redacted: it may be the same or not")
+    if not differs:
+        hidden = any(TOKEN.search(json_bytes(one)) for one in records)
+        return shown(f"{what} {times}, {'redacted, with the same tokens' if hidden else 'the same'}")
     for name, values in (*_fields([value for _, _, value in parts]), ("", [value for _, _, value in parts])):
         if len({json_bytes(one) for one in values}) > 1:
             named = f"{name} " if name else ""

@@ -208,6 +208,15 @@ def test_redacted_values_are_neither_the_same_nor_others(verdict_of: Callable[..
     }
 
 
+def test_a_key_that_is_a_token_names_no_output(verdict_of: Callable[..., dict[str, Any]]) -> None:
+    world = twice_run()
+    for lines in world.lines.values():
+        lines[1]["record"][0] = {"redacted": "drawn"}
+    found = verdict_of(world)
+    said = {one["said"]: one["record"] for one in found["twice"]}
+    assert said == {"1206 twice, the same": 0, "An output twice, redacted, with the same tokens": 1}, found
+
+
 def test_a_record_of_very_many_outputs_is_not_held_in_memory(verdict_of: Callable[..., dict[str, Any]]) -> None:
     world = twice_run(ids=True)
     for lines in world.lines.values():
