@@ -24,13 +24,14 @@ _TELLING = ("attempt-started", "task-failed", "checkpoint-acknowledged", "gap")
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A run of records that were taken at once, and what followed up to the next; without records, what an epoch begins
-    with. `lines` are those of its records, `outputs` what was given meanwhile."""
+    with. `lines` are those of its records, `outputs` what was given meanwhile; `border`: what passed to an engine."""
 
     epoch: int
     take: Take | None
     log: tuple[Determinant, ...] = ()
     lines: tuple[Mapping[str, Any], ...] = ()
     outputs: tuple[Mapping[str, Any], ...] = ()
+    border: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(slots=True)
@@ -61,10 +62,12 @@ class Units:
                 begun[-1][1].append(one)
         lines = iter(self._lines(epoch, [take for take, _ in begun if take is not None]))
         outputs = self.held.outputs(epoch)
+        border = iter(_results_of_rows(self.held.lines("border", epoch)))
         at_once = _taken_at_once(begun)
         for number, (take, log) in enumerate(_joined(begun) if at_once else begun):
             own = tuple(next(lines, {}) for _ in range(take.records if take else 0))
-            self.units.append(Unit(epoch, take, tuple(log), own, _given(outputs, own, number)))
+            results = tuple(one for _, one in zip(own, border, strict=False))
+            self.units.append(Unit(epoch, take, tuple(log), own, _given(outputs, own, number), results))
         claimed = {id(line) for unit in self.units for line in unit.outputs}
         left = tuple(line for line in outputs if id(line) not in claimed)
         if left:
@@ -95,6 +98,8 @@ class Units:
             name = member_name(held.task, held.attempt, folder, epoch)
             written.setdefault(name, bytearray()).extend(data)
 
+        for epoch in sorted({unit.epoch for unit in kept}):
+            self._put_border(written, epoch, [line for unit in kept if unit.epoch == epoch for line in unit.border])
         for unit in kept:
             put(MAIN, unit.epoch, b"".join(map(encode, (*([unit.take] if unit.take else []), *unit.log))))
             for line in unit.lines:
@@ -106,6 +111,14 @@ class Units:
                 lines["sink"] += 1
         members = {name: bytes(data) for name, data in written.items()}
         return MembersInMemory(members | self._beside({unit.epoch for unit in kept}) | self._manifest(of))
+
+    def _put_border(self, written: dict[str, bytearray], epoch: int, results: Sequence[Mapping[str, Any]]) -> None:
+        """With what is said of all of them: how the function is called, of what shape its rows are."""
+        lines = self.held.lines("border", epoch)
+        if _is_of_rows(lines):
+            said = [line for line in lines if line.get("is") in ("begin", "shape")]
+            name = f"tasks/{self.held.task}/{self.held.attempt}/border/{epoch}.ndjson"
+            written[name] = bytearray(b"".join(json_bytes(line) + b"\n" for line in (*said, *results)))
 
     def _renumbered(self, line: Mapping[str, Any], n: int, numbers: Mapping[Any, int]) -> dict[str, Any]:
         source = [[task, numbers.get(number, number)] for task, number in line.get("source", ())]
@@ -143,6 +156,15 @@ class Units:
         raw = {name: value for name, value in whole.raw.items() if name in ("code", "redactions")}
         made = replace(whole, vertices=(vertex,), edges=(), tasks=(task,), raw={**raw, "excerpt": dict(of)})
         return {MANIFEST: made.to_bytes()}
+
+
+def _is_of_rows(border: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether each of its results is of one record: calls that are of many can't be taken apart."""
+    return bool(border) and border[0].get("form") == "rows" and not any(line.get("is") == "mixed" for line in border)
+
+
+def _results_of_rows(border: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [line for line in border if line.get("is") == "give"] if _is_of_rows(border) else []
 
 
 def _taken_at_once(begun: Sequence[tuple[Take | None, list[Determinant]]]) -> bool:

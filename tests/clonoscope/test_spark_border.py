@@ -12,6 +12,8 @@ import pytest
 
 from clonoscope import Recording, start
 from clonoscope.adapters.spark_work import Place, Work, task_of
+from clonoscope.onsite.incident import judged
+from clonoscope.onsite.minimising import in_a_child
 from clonoscope.publishing import publish
 from tests.clonoscope.jobs_on_site import Site
 from tests.clonoscope.recorded import recording
@@ -134,6 +136,26 @@ def test_without_results_nothing_is_called_identical(site: Site, after: str, sai
     site.write("rows", CODE["rows"].replace("order + clonoscope.random()", after))
     found = told(site, bundle)
     assert found["verdict"] == "unknown" and said in found["sentence"], found
+
+
+def test_an_incident_of_a_row_is_kept_and_replayed_as_a_test(site: Site) -> None:
+    bundle = recorded(site, "rows", rows)
+    wrong = CODE["rows"].replace("order + clono", "(order == 2) + order + clono")
+    site.write("rows", wrong)
+    done = site.command("minimise", bundle, "--task", "orders-function.0", "--to", "incident.zip")
+    assert done.returncode == 0 and "1 record of 4" in done.stdout, done.stdout + done.stderr
+    assert not judged_here(site) and "another than the recording holds" in done.stdout
+    site.write("rows", CODE["rows"])
+    assert judged_here(site)
+
+
+def judged_here(site: Site) -> bool:
+    def judge() -> dict[str, Any]:
+        os.chdir(site.folder)
+        found = judged(site.folder / "incident.zip")
+        return {"passed": found.passed}
+
+    return bool(in_a_child(judge)["passed"])
 
 
 def test_two_generators_at_once_can_not_be_told_apart(site: Site) -> None:
