@@ -17,6 +17,7 @@ from dashboard.own_code import runs_elsewhere
 from dashboard.people import holds
 from dashboard.queries.failures import job_failures
 from dashboard.queries.graph import app_of, job_graph
+from dashboard.queries.imported import imported
 from dashboard.queries.lake import lake
 from dashboard.sealing import shown_log, shown_replays
 from dashboard.views.access import own_job, owns, person, visible_job
@@ -87,6 +88,7 @@ def replays(request: HttpRequest, job_id: str) -> HttpResponse:
         "failures": job_failures(lake(), job=job.id) if job.readable else [],
         "task_ids": [task.id for task in found.manifest.tasks] if found else [],
         "runs_elsewhere": found is not None and runs_elsewhere(found.manifest),
+        "imported": imported(job.id),
         "app": app_of(found, request.GET.get("task", "")),
         "chosen": {"task": request.GET.get("task", ""), "attempt": whole(request, "attempt", 0)},
     }

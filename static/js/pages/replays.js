@@ -1,10 +1,10 @@
-// A file of steps is sent from its form; what the server has against it is told beside it.
+// A file of steps is sent from its form, where there is one; what the server has against it is told beside it.
 import { sendForm } from "../net/api.js";
 
 const form = document.getElementById("steps-form");
 const refused = document.getElementById("steps-refused");
 
-form.addEventListener("submit", async (event) => {
+form?.addEventListener("submit", async (event) => {
   event.preventDefault();
   const button = form.querySelector("button");
   button.disabled = true;

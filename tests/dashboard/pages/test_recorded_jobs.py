@@ -102,6 +102,7 @@ def test_a_replay_of_it_walks_the_log_and_says_what_is_missing(job: Job, owner: 
     page = page_of(owner, f"/replays/{replay.id}/")
     assert "The log of this attempt has 1 gap." in page and "the disk was full" in page
     assert "The log of attempt 0 is walked, and nothing of it executed." in page and 'class="diagram"' not in page
+    assert "Search: determinant = serializable" in page and "send-buffer and bytes" not in page
     assert "A sink sends nothing downstream" not in page and "nothing stands upstream" not in page
     assert forks.offered_at(replay, 0) == []
     with pytest.raises(Refused, match="code is not here"):

@@ -56,6 +56,10 @@ def test_a_checkpoint_becomes_a_job_whose_page_says_what_runs_again(server: Real
         assert "not in a checkpoint: whether a batch that runs again" in page
         assert "changed" in page and "grace" in page
         before = browser.get(f"/jobs/{job['id']}/?batch=0").text
+        # Of failures it knows nothing, and there is no code that could be run along it, here or elsewhere.
+        assert "Of failures a checkpoint says nothing" in page and "nothing was lost" not in page
+        replays = browser.get(f"/jobs/{job['id']}/replays/").text
+        assert "clonoscope replay" not in page + replays and "made elsewhere" not in replays
         assert "State after batch 0" in before and "edsger" not in before.partition("state-after")[2]
 
 
