@@ -59,6 +59,7 @@ def replay_page(request: HttpRequest, replay_id: str) -> HttpResponse:
         with reading(replay) as written:
             context |= _step_context(request, replay, written)
             if not part and "step" in context:
+                context |= _gaps(replay)
                 context |= hits_context(request, replay, written, context["step"])
     except Problem as problem:
         context["unread"] = problem.message
@@ -96,7 +97,6 @@ def _frame(request: HttpRequest, replay: Replay) -> dict[str, Any]:
         "recovery": next(iter(recoveries(lake(), job=replay.job_id, failures=[failure])), None) if failure else None,
         "attempt": replay.detail.get("attempt", replay.attempt),
         "step_kinds": for_script(STEPS),
-        **_gaps(replay),
     }
 
 
@@ -174,7 +174,7 @@ def _panels(request: HttpRequest, replay: Replay, written: StepReader, row: dict
         "log": log,
         "taken": taken_rows(replay.job_id, found, task, log),
         "inputs": inputs_around(inputs(own, row["step"], channels_of(task)), row["channel"]),
-        **_of_own_code(found, own, row["step"]),
+        **_of_own_code(replay, found, own, row["step"]),
         "told": told(own),
         "ledger": ledger(own, row["step"]),
         **_keys(request, own, row["step"]),
@@ -184,10 +184,12 @@ def _panels(request: HttpRequest, replay: Replay, written: StepReader, row: dict
     }
 
 
-def _of_own_code(found: JobGraph | None, own: StepReader, step: int) -> dict[str, Any]:
+def _of_own_code(replay: Replay, found: JobGraph | None, own: StepReader, step: int) -> dict[str, Any]:
     """Where the engine was only observed there are no buffers to show: records stand in their place."""
     if found is None or not runs_elsewhere(found.manifest):
         return {"runs_elsewhere": False}
+    if not replay.elsewhere:  # its log was walked: no function took or gave anything
+        return {"runs_elsewhere": True}
     return {
         "runs_elsewhere": True,
         "taken_records": records_around(own, step, TAKEN),
