@@ -11,8 +11,10 @@ from typing import Any
 from clonoscope.reading import RETRY_BEGAN, RETRY_ENDED, AttemptLog, Entry, attempt_in, meta_of
 from clonoscope.redaction import said
 from clonoscope.segments import segments_of
+from clonoscope.words import UNFINISHED
 
 Place = tuple[str, int]
+_OF_RECORDS = ("take", "record", "seen", "hash")
 
 
 def attempts_below(above: Path, attempt: int | None) -> list[int]:
@@ -88,6 +90,7 @@ class _Scan:
     calls: int = 0
     records: int = 0
     gap: bool = False
+    unfinished: bool = False
     took_of: int | None = None
     lived: bool = False
     ended: bool = False
@@ -103,6 +106,8 @@ class _Scan:
 
     def _add(self, entry: Entry) -> None:
         fields = entry.fields
+        # Nothing was answered behind the entry that its writer died of; that others went on is another matter.
+        self.gap = self.gap or (self.unfinished and entry.kind not in _OF_RECORDS)
         match entry.kind:
             case "epoch":
                 self.begun = True
@@ -114,6 +119,8 @@ class _Scan:
                 self.calls += 1
             case "take":
                 self.records += fields["records"]
+            case "gap" if fields["why"] == UNFINISHED:
+                self.unfinished = True
             case "gap":
                 self.gap = True
             case "epoch-end":

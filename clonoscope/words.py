@@ -72,6 +72,9 @@ class Word:
     payload: bytes = b""
 
 
+UNFINISHED = "an entry that was being written when its writer ended"
+
+
 @dataclass(frozen=True, slots=True)
 class Torn:
     """An entry that was being written when its writer was killed, or one whose bytes are not what was written."""
@@ -134,7 +137,7 @@ def _long(at: int, header: int, advance: int, end: int, content: memoryview) -> 
     if at + 1 + length > end:
         return Torn(at, end - at, "an entry that goes on past its segment")
     if not header & DONE:
-        return Torn(at, length + 1, "an entry that was being written when its writer ended")
+        return Torn(at, length + 1, UNFINISHED)
     padded = bytes(content[(at + 1) * WORD_BYTES : (at + 1 + length) * WORD_BYTES])
     if zlib.crc32(padded) != header & 0xFFFFFFFF:
         return Torn(at, length + 1, "an entry whose checksum is wrong")

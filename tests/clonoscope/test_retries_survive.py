@@ -8,9 +8,10 @@ import pytest
 
 import clonoscope
 from clonoscope import Recording
+from clonoscope import words as w
 from clonoscope.reading import attempts_of
 from tests.clonoscope.recorded import recording
-from tests.clonoscope.retried import Broken, epoch_of, times
+from tests.clonoscope.retried import Broken, chance, epoch_of, times, told_in
 
 
 def test_a_forked_worker_takes_what_the_one_before_was_given(tmp_path: Path) -> None:
@@ -32,6 +33,28 @@ def test_a_forked_worker_takes_what_the_one_before_was_given(tmp_path: Path) -> 
     with recording(tmp_path, retry="replay") as made:
         first, second, third = work(3), work(7), work(9)
     assert second[:3] == first and third[:7] == second
+
+
+def test_who_died_while_it_wrote_down_what_it_took_is_passed_over(tmp_path: Path) -> None:
+    """Nothing that it did not take was answered behind the entry that it never finished."""
+
+    def asked(count: int) -> list[float]:
+        return [clonoscope.external(chance) for _ in range(count)]
+
+    with epoch_of(tmp_path, fails=True):
+        given = asked(50)
+    child = os.fork()
+    if child == 0:
+        with epoch_of(tmp_path) as task:
+            asked(10)
+            padded = w.padded_to_words(b"half of an answer")
+            task.log._announce(w.long_header(w.CALL, b"half of an answer", padded), len(padded) // w.WORD_BYTES)
+            os.kill(os.getpid(), 9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -9
+    with epoch_of(tmp_path):
+        again = asked(60)
+    assert again[:50] == given and not set(again[50:]) & set(given)
+    assert [(one["before"], one["how"]) for one in told_in(tmp_path)] == [(0, "used-up")]
 
 
 def test_tasks_of_a_process_keep_to_their_own(tmp_path: Path) -> None:
