@@ -8,7 +8,8 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from clonoscope.errors import WrongUse
@@ -129,6 +130,16 @@ def _outputs(made: Any) -> Iterator[Any]:
     return iter((made,))
 
 
+@contextmanager
+def called_with(arguments: Sequence[str]) -> Iterator[None]:
+    """Within, modules that are imported find the job's own command line, and not that of the replay."""
+    before, sys.argv = sys.argv, ["job", *arguments]
+    try:
+        yield
+    finally:
+        sys.argv = before
+
+
 def load(name: str, what: str = "--app") -> Any:
     """What stands at `package.module:name`, as it is seen from the working folder."""
     module, colon, path = name.partition(":")
@@ -145,7 +156,8 @@ def load(name: str, what: str = "--app") -> Any:
             raise WrongUse(why, remedy="Run this where the job runs, or set PYTHONPATH") from None
         raise ReplayError(
             f"the module {module} can't be imported: {type(fault).__name__}: {printable(str(fault))}",
-            remedy="What it does when it is imported must need neither the network nor what only the job has",
+            remedy="What it does when it is imported must need neither the network nor what only the job has; its own "
+            "command line stands behind --",
         ) from fault
     for part in path.split("."):
         if not hasattr(found, part):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from clonoscope.errors import WrongUse
+from clonoscope.onsite.application import called_with
 from clonoscope.onsite.execution import Asked, Execution
 from clonoscope.onsite.held import Held
 from clonoscope.onsite.replaying import GOOD, NOT_GOOD, add_what_is_replayed, asked_of, held_of
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """The exit status. Raises `ReplayError` and `OSError`."""
-    with open_bundle(chosen.bundle) as opened, BundleWriter(chosen.to) as writer:
+    with open_bundle(chosen.bundle) as opened, BundleWriter(chosen.to) as writer, called_with(chosen.job):
         held = held_of(opened, chosen)
         asked = asked_of(held, chosen)
         minimising = Minimising(Units.of(held, asked.reader), asked)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clonoscope.errors import WrongUse
-from clonoscope.onsite.application import load
+from clonoscope.onsite.application import called_with, load
 from clonoscope.onsite.execution import Asked, Execution
 from clonoscope.onsite.held import Held, chosen_attempt, chosen_task, whole
 from replay.bundle.reader import Bundle, open_bundle
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """The exit status. Raises `ReplayError` and `OSError`."""
-    with open_bundle(chosen.bundle) as opened:
+    with open_bundle(chosen.bundle) as opened, called_with(chosen.job):
         if chosen.out is None:
             execution = executed(opened, chosen, NoSteps())
         else:

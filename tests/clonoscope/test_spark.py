@@ -145,16 +145,16 @@ def test_what_sinks_were_given_is_there_where_they_are_wrapped(kinds: Kinds) -> 
 
 @pytest.mark.parametrize(("attempt", "said"), [(0, "up to where the recording breaks off"), (1, "again: 8 results")])
 def test_a_function_gives_the_same_again_where_no_spark_is(
-    kinds: Kinds, attempt: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kinds: Kinds, attempt: int, said: str, tmp_path: Path
 ) -> None:
-    # As its script is called; the worker that is to be killed has been.
-    monkeypatch.setattr("sys.argv", ["spark_kinds.py", str(kinds.folder), kinds.mode])
+    # The worker that is to be killed has been, as that folder says.
+    called = ("--attempt", attempt, "--", kinds.folder, kinds.mode)
     code = (JOBS / "spark_kinds.py").read_text()
     (tmp_path / "spark_kinds.py").write_text(code)
-    found = replayed(tmp_path, kinds.folder / "kinds.zip", "counts-by_row.0", "--attempt", attempt)
+    found = replayed(tmp_path, kinds.folder / "kinds.zip", "counts-by_row.0", *called)
     assert found["verdict"] == "identical" and said in found["sentence"], found
     (tmp_path / "spark_kinds.py").write_text(code.replace("    return found\n", "    return found + 1\n"))
-    found = replayed(tmp_path, kinds.folder / "kinds.zip", "counts-by_row.0", "--attempt", attempt)
+    found = replayed(tmp_path, kinds.folder / "kinds.zip", "counts-by_row.0", *called)
     assert found["verdict"] == "diverged" and found["detail"]["line"]["text"] == "return found + 1", found
 
 

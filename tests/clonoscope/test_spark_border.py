@@ -1,7 +1,10 @@
 """What passes between Spark and a function, in ways that Spark's planner seldom takes: recorded, and replayed."""
 
+import gc
 import os
 import signal
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,10 +15,8 @@ import pytest
 
 from clonoscope import Recording, start
 from clonoscope.adapters.spark_work import Place, Work, task_of
-from clonoscope.onsite.incident import judged
-from clonoscope.onsite.minimising import in_a_child
 from clonoscope.publishing import publish
-from tests.clonoscope.jobs_on_site import Site
+from tests.clonoscope.jobs_on_site import ROOT, Site
 from tests.clonoscope.recorded import recording
 from tests.clonoscope.replayed_here import replayed
 
@@ -150,12 +151,11 @@ def test_an_incident_of_a_row_is_kept_and_replayed_as_a_test(site: Site) -> None
 
 
 def judged_here(site: Site) -> bool:
-    def judge() -> dict[str, Any]:
-        os.chdir(site.folder)
-        found = judged(site.folder / "incident.zip")
-        return {"passed": found.passed}
-
-    return bool(in_a_child(judge)["passed"])
+    script = "import sys, clonoscope.onsite.incident as one; sys.exit(not one.judged(one.Path('incident.zip')).passed)"
+    surroundings = os.environ | {"PYTHONPATH": f"{ROOT}:{site.folder}"}
+    return (
+        subprocess.run([sys.executable, "-c", script], cwd=site.folder, env=surroundings, check=False).returncode == 0
+    )
 
 
 def test_two_generators_at_once_can_not_be_told_apart(site: Site) -> None:
@@ -178,6 +178,7 @@ def test_an_attempt_that_was_killed_is_followed_to_where_it_breaks_off(site: Sit
     function = function_of(site, name)
     child = os.fork()
     if child == 0:
+        gc.disable()  # of what other threads of this process left
         work = at_work(start("orders", dir=site.folder / "recorded", payload="full"), function)
         if name == "rows":
             rows(work, function)

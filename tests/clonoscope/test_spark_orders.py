@@ -9,6 +9,7 @@ import pytest
 from replay.bundle.reader import open_bundle
 from replay.guarantees.delivery import delivery
 from tests.clonoscope.adapted import dumped, gaps, shown, side_by_side
+from tests.clonoscope.replayed_here import replayed
 from tests.clonoscope.spark_jobs import EXAMPLE, SparkJob
 from tests.clonoscope.spark_shop import Shop, open_shop
 
@@ -109,6 +110,21 @@ def test_attempts_are_batches_that_ran_again(told: tuple[Path, Shop], tmp_path: 
     twice = [row for row in seen.rows["sinks"] if row["key"] == "1207"]
     prices = [(row["attempt"], row["epoch"], json.loads(row["value"])["price"]) for row in twice]
     assert prices == [(0, 1, 19.9), (1, 1, 24.9)]
+
+
+@pytest.mark.parametrize("attempt", [0, 1])
+def test_prices_are_looked_up_again_without_spark_and_without_a_shop(
+    told: tuple[Path, Shop], attempt: int, tmp_path: Path
+) -> None:
+    folder, _ = told
+    code = EXAMPLE.read_text()
+    (tmp_path / "orders.py").write_text(code)
+    called = ("--attempt", attempt, "--", folder, "http://no.shop")
+    found = replayed(tmp_path, folder / "orders.zip", "orders-price.0", *called)
+    assert found["verdict"] == "identical" and "8 results, of 8 records and 8 answers" in found["sentence"], found
+    (tmp_path / "orders.py").write_text(code.replace("return found", "return found * 2"))
+    found = replayed(tmp_path, folder / "orders.zip", "orders-price.0", *called)
+    assert found["verdict"] == "diverged" and found["detail"]["line"]["text"] == "return found * 2", found
 
 
 def test_with_precise_retries_and_a_sink_that_knows_orders_the_same_kill_ends_exactly_once(tmp_path: Path) -> None:
