@@ -19,6 +19,8 @@ from dashboard.models.status import READABLE
 from dashboard.people import quotas
 from dashboard.problems import Problem, as_sentence
 from dashboard.queries.graph import job_graph
+from dashboard.queries.lake import lake
+from dashboard.queries.unverifiable import unverifiable
 from ingest.lake.publish import VERSIONS, switch
 from ingest.launch import ReplayChildDied, ReplayFailed, ReplayLimits, run_steps
 
@@ -89,6 +91,7 @@ def _publish(user: User, job: Job, replay_id: str, folder: Path, told: dict[str,
     graph = job_graph(job.id)
     if graph is None or graph.manifest.task(told["task"]) is None:
         raise Problem(422, "These steps are of a task that this recording does not have.", code="bad-steps")
+    _check_verdict(job, told)
     size = sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
     with transaction.atomic():
         # Two at once must not both take the room that is enough for one.
@@ -112,3 +115,16 @@ def _publish(user: User, job: Job, replay_id: str, folder: Path, told: dict[str,
         )
         switch(store.replay_path(replay_id), Path(VERSIONS) / folder.name)
     return replay
+
+
+def _check_verdict(job: Job, told: dict[str, Any]) -> None:
+    """Its maker's word is taken, but for one that nobody can give."""
+    if told["verdict"] != "identical":
+        return
+    why = unverifiable(lake(), job=job.id, task=told["task"], attempt=told["attempt"])
+    if why:
+        raise Problem(
+            422,
+            f"These steps say identical, and of attempt {told['attempt']} nobody can say so: {why}.",
+            code="bad-steps",
+        )

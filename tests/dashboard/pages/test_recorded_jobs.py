@@ -12,9 +12,11 @@ import pytest
 from django.contrib.auth.models import User
 
 import clonoscope
-from dashboard import forks, jobs
+from dashboard import elsewhere, forks, jobs, store
 from dashboard.jobs import Refused
 from dashboard.models import Job, Replay
+from dashboard.problems import Problem
+from tests.clonoscope.jobs_on_site import PRICING, Site, run_pricing
 from tests.clonoscope.recorded import recording
 from tests.clonoscope.retried import Broken, chance
 from tests.dashboard.pages.conftest import as_seen_by
@@ -120,11 +122,12 @@ def test_attempts_side_by_side_show_what_is_not_the_same_and_no_more(job: Job, o
 def test_nothing_at_all_is_said_in_sentences(tmp_path: Path, shelved: Shelved, owner: User) -> None:
     """A manifest without a task, and one whose tasks have no log."""
     ran_again(tmp_path / "recorded")
-    for without in ({}, {"tasks": [], "vertices": []}):
+    bare: tuple[dict[str, Any], ...] = ({}, {"tasks": [], "vertices": []})
+    for without in bare:
         with zipfile.ZipFile(tmp_path / "recorded" / "orders.zip") as whole:
             manifest = json.loads(whole.read("job.json")) | without
-        with zipfile.ZipFile(tmp_path / "bare.zip", "w") as bare:
-            bare.writestr("job.json", json.dumps(manifest))
+        with zipfile.ZipFile(tmp_path / "bare.zip", "w") as made:
+            made.writestr("job.json", json.dumps(manifest))
         job = shelved(tmp_path / "bare.zip")
         page = page_of(owner, f"/jobs/{job.id}/")
         assert "Nothing was recorded, or what was recorded has been let go." in page
@@ -142,6 +145,41 @@ def test_of_a_job_that_was_deleted_it_is_said_where_attempts_would_stand(job: Jo
     assert "The job “orders” was deleted by ada" in page_of(owner, address)
     hidden = as_seen_by(guest).get(address)
     assert hidden.status_code == 404 and "deleted" not in hidden.content.decode()
+
+
+def steps_that_say(verdict: str, made: Path, out: Path) -> tuple[Path, str]:
+    """The same steps, with another verdict of their maker's; and of which recording they are."""
+    with zipfile.ZipFile(made) as steps, zipfile.ZipFile(out, "w") as bent:
+        told = json.loads(steps.read("replay.json"))
+        for name in steps.namelist():
+            bent.writestr(name, json.dumps({**told, "verdict": verdict}) if name == "replay.json" else steps.read(name))
+    return out, told["recording"]
+
+
+@pytest.mark.parametrize(
+    ("settings_of_it", "why"),
+    [({"redact": ["item"], "key": b"sixteen bytes or more"}, "it holds redacted values"), ({}, None)],
+    ids=["redacted", "whole"],
+)
+def test_steps_say_identical_only_of_what_can_be_verified(
+    settings_of_it: dict[str, Any], why: str | None, tmp_path: Path, shelved: Shelved, owner: User
+) -> None:
+    site = Site(tmp_path / "site")
+    site.folder.mkdir()
+    site.write("pricing", PRICING)
+    bundle = site.record("orders", run_pricing, **settings_of_it)
+    done = site.command("replay", bundle, "--app", "pricing:process", "--out", "steps.zip")
+    assert done.stdout.startswith("unknown" if why else "identical"), done.stdout
+    steps, recording_id = steps_that_say("identical", site.folder / "steps.zip", tmp_path / "bent.zip")
+    job = shelved(bundle)
+    Job.objects.filter(id=job.id).update(content_id=recording_id)
+    job.refresh_from_db()
+    if why is None:
+        assert elsewhere.take(owner, job, steps, "steps.zip").verdict == "identical"
+        return
+    with pytest.raises(Problem, match=why):
+        elsewhere.take(owner, job, steps, "steps.zip")
+    assert not Replay.objects.exists() and not [*store.replays().rglob("*.parquet")]
 
 
 def test_a_job_in_which_nothing_ran_again_claims_no_more(tmp_path: Path, shelved: Shelved, owner: User) -> None:
