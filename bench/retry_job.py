@@ -135,7 +135,7 @@ class Batch:
 
     def until_done(self) -> None:
         """Some end with an exception, and are executed once more, as an engine does it."""
-        for _ in range(20):
+        for _ in range(200):
             try:
                 with self.task.epoch(self.epoch):
                     self._records(random.Random(self.seed))
