@@ -19,6 +19,7 @@ from clonoscope.json_values import from_json
 from clonoscope.onsite.border import Border
 from clonoscope.onsite.outputs import line_of
 from clonoscope.onsite.returning import Returned
+from clonoscope.onsite.stopping import unseen
 
 _NOT_TOLD = (
     'how the function was called, and what it gave, is not recorded: record with results=True, and payload="full" for '
@@ -85,19 +86,25 @@ def _for_each_row(what: Any, border: Border) -> Callable[[Any], None]:
 
 def _made(border: Border, value: Any, shape: Any) -> Any:
     try:
-        return made(value, shape)
+        with unseen():
+            return made(value, shape)
     except NotMade as fault:
         raise border.lacks(f"what the function was given can't be made again of the recording: {fault}") from fault
 
 
 def _gave(border: Border, found: Any, line: dict[str, Any] | None, frame: FrameType | None = None) -> None:
-    try:
-        known = known_by(found)
-    except NotMade:
-        known = None
+    known = _known(found)
     border.given(
         known, lambda: values.columnar_records(found) if values.is_columnar(found) else values.plain(found), line, frame
     )
+
+
+def _known(found: Any) -> str | None:
+    try:
+        with unseen():
+            return known_by(found)
+    except NotMade:
+        return None
 
 
 class _Calls:
@@ -171,7 +178,8 @@ class _Calls:
 
     def _contained(self, rows: list[Any], told: dict[str, Any]) -> Any:
         try:
-            return contained(rows, told)
+            with unseen():
+                return contained(rows, told)
         except NotMade as fault:
             raise self._border.lacks(
                 f"what the function was given can't be made again of the recording: {fault}"
@@ -207,10 +215,7 @@ class _Calls:
         line = self._border.next("ask", f"asks {what}", frame)
         given = [*arguments, *keywords.items()]
         same_name, told = line.get("what") == what, line.get("with") or {}
-        try:
-            known = known_by(given) if given else None
-        except NotMade:
-            known = None
+        known = _known(given) if given else None
         if not same_name or bool(given) != bool(told) or ("known" in told and told["known"] != known):
             raise self._border.other(f"asks {what}", values.plain(given) if same_name else None, frame, line)
         if told and not what.startswith("StatefulProcessorHandle.get"):

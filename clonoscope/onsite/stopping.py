@@ -6,7 +6,8 @@ import bdb
 import pdb  # noqa: T100 - a debugger is what this is about
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 from clonoscope.errors import WrongUse
@@ -95,6 +96,17 @@ class Prompt(pdb.Pdb):
         if frame is not None:
             self.reset()
             self.interaction(frame, None)
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """Within, the debugger looks away: this is the replay's own work, though libraries do it that the job uses too."""
+    traced = sys.gettrace()
+    sys.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(traced)
 
 
 def _jobs_part(traceback: TracebackType | None) -> TracebackType | None:

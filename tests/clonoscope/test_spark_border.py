@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from pyspark.sql import Row
 
 from clonoscope import Recording, start
 from clonoscope.adapters.spark_work import Place, Work, task_of
@@ -30,6 +31,13 @@ CODE = {
     "named": """
         def function(order, *, count):
             return [order, count]
+    """,
+    "groups": """
+        def function(key, rows):
+            total = 0
+            for row in rows:
+                total += row.order * key[0]
+            yield total
     """,
     "many": """
         import clonoscope
@@ -93,6 +101,11 @@ def pairs(work: Work, function: Callable[..., Any]) -> None:
     assert len(list(work.call(function, (iter(batches),), {}))) == 3
 
 
+def groups(work: Work, function: Callable[..., Any]) -> None:
+    for key in (1, 2):
+        list(work.call(function, ((key,), iter([Row(order=n, name="cup") for n in range(3)])), {}))
+
+
 def named(work: Work, function: Callable[..., Any]) -> None:
     for n in range(3):
         assert work.call(function, (n,), {"count": n * 2}) == [n, n * 2]
@@ -110,13 +123,16 @@ def left_early(work: Work, function: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "run", "results"), [("pairs", pairs, 3), ("named", named, 3), ("rows", rows, 4), ("many", left_early, 2)]
+    ("name", "run", "results"),
+    [("pairs", pairs, 3), ("groups", groups, 2), ("named", named, 3), ("rows", rows, 4), ("many", left_early, 2)],
 )
 def test_what_passed_is_replayed(site: Site, name: str, run: Any, results: int) -> None:
     bundle = recorded(site, name, run)
     found = told(site, bundle)
     assert found["verdict"] == "identical" and f"again: {results} results, " in found["sentence"], found
-    changed = CODE[name].replace("first + second", "second").replace("count]", "count + 1]")
+    changed = (
+        CODE[name].replace("first + second", "second").replace("count]", "count + 1]").replace("key[0]", "(key[0] + 1)")
+    )
     changed = changed.replace("frame * n", "frame * (n + 1)").replace("order + clono", "1 + order + clono")
     assert changed != CODE[name]
     site.write(name, changed)
@@ -156,6 +172,35 @@ def judged_here(site: Site) -> bool:
     return (
         subprocess.run([sys.executable, "-c", script], cwd=site.folder, env=surroundings, check=False).returncode == 0
     )
+
+
+def test_the_debugger_opens_in_the_jobs_code_and_nowhere_else(site: Site) -> None:
+    bundle = recorded(site, "pairs", pairs)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "clonoscope",
+            "replay",
+            str(bundle),
+            "--task",
+            "orders-function.0",
+            "--at",
+            "2",
+            "--pdb",
+        ],
+        cwd=site.folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        input="p first.tolist()\nnext\ncontinue\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    said = done.stdout.split("(clonoscope) ")
+    assert done.returncode == 0 and len(said) == 4, done.stdout + done.stderr
+    assert "pairs.py(4)function()" in said[0] and said[1].startswith("[1, 2]"), done.stdout
+    assert "pairs.py(3)function()" in said[2] and said[3].startswith("identical: "), done.stdout
 
 
 def test_two_generators_at_once_can_not_be_told_apart(site: Site) -> None:
