@@ -25,6 +25,8 @@ _NOT_TOLD = (
     'how the function was called, and what it gave, is not recorded: record with results=True, and payload="full" for '
     "what it was given"
 )
+# What tells a state or a timer something; all else that is asked is no effect.
+_CHANGES = ("update", "append", "put", "remove", "clear", "set", "register", "delete")
 _AS_IT_IS = ("persist", "cache", "unpersist")
 _COLLECTS = ("collect", "take", "tail", "head", "first", "toPandas", "toArrow", "toLocalIterator", "count", "isEmpty")
 
@@ -53,6 +55,7 @@ def adapted(what: Any, task: Any) -> Callable[..., Any]:
 def _for_writer(writer: Any, task: Any) -> Callable[[Any, int], None]:
     """What it was given, it gave to its sink."""
     each = _for_each_row(writer.process, task.border)
+    task.border.untold = "what a writer does with a row is not recorded, but for what it asks"
     opened: set[int] = set()
 
     def process(record: Any, epoch: int) -> None:
@@ -94,9 +97,11 @@ def _made(border: Border, value: Any, shape: Any) -> Any:
 
 def _gave(border: Border, found: Any, line: dict[str, Any] | None, frame: FrameType | None = None) -> None:
     known = _known(found)
-    border.given(
-        known, lambda: values.columnar_records(found) if values.is_columnar(found) else values.plain(found), line, frame
-    )
+
+    def shown() -> Any:
+        return values.columnar_records(found) if values.is_columnar(found) else values.plain(found)
+
+    border.given(known, shown, line, frame, counts=found is not None)
 
 
 def _known(found: Any) -> str | None:
@@ -218,8 +223,9 @@ class _Calls:
         known = _known(given) if given else None
         if not same_name or bool(given) != bool(told) or ("known" in told and told["known"] != known):
             raise self._border.other(f"asks {what}", values.plain(given) if same_name else None, frame, line)
-        if told and not what.startswith("StatefulProcessorHandle.get"):
+        if told and what.partition(".")[2].startswith(_CHANGES):
             self._border.compared += "known" in told
+        if told and not what.startswith("StatefulProcessorHandle.get"):
             self._border.unverified += "known" not in told
         if isinstance(line.get("raised"), dict):
             raise fault_of(line["raised"], _sparks_errors())

@@ -53,13 +53,15 @@ class Told(Protocol):
 @dataclass(slots=True)
 class Border:
     """`compared`: results, and what engine's objects were told, that were held against the recording. `beyond` are
-    behind its end, and of `unverified` ones it can't be told whether they are the same."""
+    behind its end, and of `unverified` ones it can't be told whether they are the same. `untold`: what the function
+    does that nothing is recorded of."""
 
     held: Held
     told: Told
     compared: int = 0
     unverified: int = 0
     beyond: int = 0
+    untold: str = ""
     has_parted: bool = False
     shape: Any = None
     whole: bool = False
@@ -133,9 +135,16 @@ class Border:
     # --- what the function gave ---
 
     def given(
-        self, known: str | None, shown: Callable[[], Any], line: dict[str, Any] | None, frame: FrameType | None = None
+        self,
+        known: str | None,
+        shown: Callable[[], Any],
+        line: dict[str, Any] | None,
+        frame: FrameType | None = None,
+        *,
+        counts: bool = True,
     ) -> None:
-        """`known`: its hash, None where it has none; `line`: where in the job it was given."""
+        """`known`: its hash, None where it has none; `line`: where in the job it was given. Nothing at all does not
+        count as compared, where it is the same: functions that are called for what they do return that."""
         if self.has_parted:
             return
         number, held = self._given, self.ahead
@@ -151,7 +160,7 @@ class Border:
             why = "is another than the recording holds"
         else:
             self._at += 1
-            self.compared += "known" in held
+            self.compared += counts and "known" in held
             self.unverified += "known" not in held
             self.told.result(shown(), is_held=True)
             return

@@ -100,6 +100,8 @@ def _not_to_be_told(one: Execution) -> list[str]:
         )
     if one.border.unverified:
         why.append(f"of {counted(one.border.unverified, 'result')} it can't be told whether it is the same")
+    if one.border.untold:
+        why.append(one.border.untold)
     compared = one.outputs.given or one.states or one.border.compared
     if not compared and not (one.failed and one.held.raised):
         why.append("neither the recording nor the replay has any output or state that could be compared")

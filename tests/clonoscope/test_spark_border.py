@@ -39,6 +39,10 @@ CODE = {
                 total += row.order * key[0]
             yield total
     """,
+    "silent": """
+        def function(order):
+            seen = order
+    """,
     "many": """
         import clonoscope
 
@@ -201,6 +205,16 @@ def test_the_debugger_opens_in_the_jobs_code_and_nowhere_else(site: Site) -> Non
     assert done.returncode == 0 and len(said) == 4, done.stdout + done.stderr
     assert "pairs.py(4)function()" in said[0] and said[1].startswith("[1, 2]"), done.stdout
     assert "pairs.py(3)function()" in said[2] and said[3].startswith("identical: "), done.stdout
+
+
+def test_that_nothing_was_returned_again_is_no_proof(site: Site) -> None:
+    found = told(site, recorded(site, "silent", rows))
+    assert found["verdict"] == "unknown" and "has any output or state that could be compared" in found["sentence"], (
+        found
+    )
+    site.write("silent", CODE["silent"].replace("seen = order", "return order"))
+    found = told(site, site.folder / "silent.zip")
+    assert found["verdict"] == "diverged", found
 
 
 def test_two_generators_at_once_can_not_be_told_apart(site: Site) -> None:

@@ -46,7 +46,6 @@ FORMS = {
     "transformWithState": Form(
         "seen-Counting.0", "seen.update((count,))", "seen.update((count + 1,))", "self.seen.update(", "result"
     ),
-    "foreach": Form("seen-Writer.0", "+= row.order + row", "+= clonoscope.random() + row", "self.given", "output"),
     "foreachBatch": Form("counts-by_batch.0", "+ biggest  #", "+ biggest + 1  #", "for one in recorded", "output"),
 }
 
@@ -129,6 +128,17 @@ def command(site: Path, bundle: Path, task: str, *arguments: Any) -> subprocess.
         timeout=120,
         check=False,
     )
+
+
+def test_a_writer_of_foreach_is_unknown_at_best(folder: Path, tmp_path: Path) -> None:
+    """What it does with its rows, nobody recorded."""
+    found = replayed(site(tmp_path / "site"), folder / "forms.zip", "seen-Writer.0")
+    assert found["verdict"] == "unknown" and "what a writer does with a row is not recorded" in found["sentence"], found
+    assert found["sentence"].startswith("Nothing differs"), found
+    changed = CODE.replace("+= row.order + row", "+= clonoscope.random() + row")
+    found = replayed(site(tmp_path / "changed", changed), folder / "forms.zip", "seen-Writer.0")
+    assert found["verdict"] == "diverged", found
+    assert found["detail"]["line"]["text"] == "self.given += clonoscope.random() + row.shard", found
 
 
 def test_an_attempt_that_failed_fails_again_of_what_it_was_answered(folder: Path, tmp_path: Path) -> None:
