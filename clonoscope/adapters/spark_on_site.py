@@ -27,6 +27,8 @@ _NOT_TOLD = (
 )
 # What tells a state or a timer something; all else that is asked is no effect.
 _CHANGES = ("update", "append", "put", "remove", "clear", "set", "register", "delete")
+# What Spark calls of a processor, and nothing else that a bundle may say.
+_METHODS = ("init", "handleInputRows", "handleInitialState", "handleExpiredTimer")
 _AS_IT_IS = ("persist", "cache", "unpersist")
 _COLLECTS = ("collect", "take", "tail", "head", "first", "toPandas", "toArrow", "toLocalIterator", "count", "isEmpty")
 
@@ -130,7 +132,9 @@ class _Calls:
     def _call(self, line: dict[str, Any]) -> None:
         method = line.get("method")
         is_batch = method == "foreachBatch"
-        function = getattr(self._what, str(method)) if method and not is_batch else self._what
+        if method and not is_batch and method not in _METHODS:
+            raise self._border.lacks(f"Spark calls no method {str(method)[:100]!r}, and a bundle may not name others")
+        function = getattr(self._what, method) if method and not is_batch else self._what
         if line.get("row"):
             next(self._records)
         self._rows = None

@@ -210,6 +210,10 @@ def with_another_row(name: str, data: bytes) -> bytes | None:
     return data.replace(b'"tags":["a"]', b'"tags":["b"]') if "/source/" in name else data
 
 
+def with_another_method(name: str, data: bytes) -> bytes | None:
+    return data.replace(b'"method":"handleInputRows"', b'"method":"__reduce_ex__"') if "/border/" in name else data
+
+
 CHANGED = {name: CODE.replace(form.before, form.after) for name, form in FORMS.items()}
 LACKING = {
     "calls": (as_without_asking_for_results, "counts-by_frames.0", CODE, "record with results=True"),
@@ -225,6 +229,12 @@ LACKING = {
         "counts-by_frames.0",
         CODE,
         "can't be made again of the recording",
+    ),
+    "calls that Spark makes": (
+        with_another_method,
+        "seen-Counting.0",
+        CODE,
+        "Spark calls no method '__reduce_ex__'",
     ),
 }
 
