@@ -144,8 +144,9 @@ class Found:
 
 def find(above: Path, attempts: list[int], epoch: int) -> Found | None:
     """Among attempts, the latest first: the one that lived through the epoch last. Those that had only taken what an
-    earlier one was given, and got no further than that, are passed over for it."""
-    due = None
+    earlier one was given, and got no further than that, are passed over for it; what they failed of, it had died of
+    before it could say so, where it is its last answer."""
+    due, fatal = None, None
     for number in attempts:
         if due is not None and number > due:
             continue
@@ -154,20 +155,21 @@ def find(above: Path, attempts: list[int], epoch: int) -> Found | None:
         if not scan.begun:
             continue
         if scan.took_of is not None and not scan.lived and not scan.gap:
-            due = scan.took_of
+            due, fatal = scan.took_of, fatal or _fatal_of(log, scan)
         elif scan.calls or scan.records or scan.lived:
-            return _upto(log, scan)
+            own = _fatal_of(log, scan)
+            if own is None and fatal is not None and scan.cause is None and scan.calls == fatal[0] + 1:
+                own = fatal  # it was killed before it could say that it had failed
+            return Found(log) if own is None or scan.ended else Found(log, *own)
     return None
 
 
-def _upto(log: AttemptLog, scan: _Scan) -> Found:
-    """What an attempt raised and failed of, it would fail of for ever."""
+def _fatal_of(log: AttemptLog, scan: _Scan) -> tuple[int, str] | None:
+    """What an attempt raised and failed of, it would fail of for ever: which of its answers, and that in words."""
     if scan.cause is None or scan.ended:
-        return Found(log)
-    fatal = next((at for at, raised in reversed(scan.raised) if raised == scan.cause), None)
-    if fatal is None:
-        return Found(log)
-    return Found(log, fatal, f"attempt {log.attempt} failed of the answer that comes next: {scan.cause}")
+        return None
+    at = next((at for at, raised in reversed(scan.raised) if raised == scan.cause), None)
+    return None if at is None else (at, f"attempt {log.attempt} failed of the answer that comes next: {scan.cause}")
 
 
 @dataclass(frozen=True, slots=True)

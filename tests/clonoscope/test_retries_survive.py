@@ -57,6 +57,36 @@ def test_who_died_while_it_wrote_down_what_it_took_is_passed_over(tmp_path: Path
     assert [(one["before"], one["how"]) for one in told_in(tmp_path)] == [(0, "used-up")]
 
 
+def test_what_an_attempt_was_killed_of_before_it_could_fail_is_asked_anew(tmp_path: Path) -> None:
+    """Else all that come after it are given the exception, and fail of it, for ever."""
+    answers = iter([LookupError("sold"), LookupError("sold"), 7])
+
+    def shop() -> int:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def work() -> int:
+        return clonoscope.external(shop)
+
+    child = os.fork()
+    if child == 0:
+        with epoch_of(tmp_path):
+            try:
+                work()
+            except LookupError:
+                os.kill(os.getpid(), 9)
+    os.waitpid(child, 0)
+    next(answers)  # the child's
+    with pytest.raises(LookupError, match="sold"), epoch_of(tmp_path):
+        work()
+    next(answers)
+    with epoch_of(tmp_path):
+        answers = iter([7])
+        assert work() == 7
+
+
 def test_tasks_of_a_process_keep_to_their_own(tmp_path: Path) -> None:
     given = []
     for fails in (True, False):
