@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from replay.debugger.redactions import paths_in_words
 from replay.errors import printable
 from replay.model import Manifest
 
@@ -40,22 +41,9 @@ def recorded_code(manifest: Manifest) -> RecordedCode:
     return RecordedCode(
         facts=[(title, text) for name, title in _NAMED if (text := _text(code.get(name)))],
         packages=sorted(f"{_text(name)} {_text(version)}" for name, version in packages.items()),
-        redacted=_redacted(named),
+        redacted=paths_in_words(named, MOST_SHOWN),
         killed=killed if type(killed) is int else 0,
     )
-
-
-def _redacted(paths: list[str]) -> str:
-    """Behind `!` stands what was let through where all else was not."""
-    if "*" not in paths:
-        return _listed(paths)
-    through = [one[1:] for one in paths if one.startswith("!")]
-    return f"everything but {_listed(through)}" if through else "everything"
-
-
-def _listed(paths: list[str]) -> str:
-    more = f" and {len(paths) - MOST_SHOWN:,} more paths" if len(paths) > MOST_SHOWN else ""
-    return ", ".join(_text(one) for one in paths[:MOST_SHOWN]) + more
 
 
 def _object(value: Any) -> dict[str, Any]:

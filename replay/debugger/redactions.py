@@ -20,10 +20,7 @@ def redacted_in(source: RecordingSource, task: str) -> str:
     """Where something of a task is redacted, in words; nothing where nothing is."""
     paths = source.manifest.raw.get("redactions")
     if isinstance(paths, list) and paths:
-        through = [str(path)[1:] for path in paths if str(path).startswith("!")]
-        if "*" in paths:
-            return f"everything but {_named(through)} in its values" if through else "everything in its values"
-        return f"{_named([str(path) for path in paths])} in its values"
+        return f"{paths_in_words([str(path) for path in paths], _PATHS_NAMED)} in its values"
     if source.manifest.determinants != "extended":
         return ""
     for name in source.members.names(f"tasks/{task}/"):
@@ -32,9 +29,17 @@ def redacted_in(source: RecordingSource, task: str) -> str:
     return ""
 
 
-def _named(paths: list[str]) -> str:
-    more = f" and {len(paths) - _PATHS_NAMED} more" if len(paths) > _PATHS_NAMED else ""
-    return ", ".join(printable(path) for path in paths[:_PATHS_NAMED]) + more
+def paths_in_words(paths: list[str], most: int) -> str:
+    """What a manifest says was redacted; behind `!` stands what was let through where all else was not."""
+    if "*" not in paths:
+        return _named(paths, most)
+    through = [path[1:] for path in paths if path.startswith("!")]
+    return f"everything but {_named(through, most)}" if through else "everything"
+
+
+def _named(paths: list[str], most: int) -> str:
+    more = f" and {len(paths) - most:,} more" if len(paths) > most else ""
+    return ", ".join(printable(path) for path in paths[:most]) + more
 
 
 def check_shown(source: RecordingSource, task: str) -> None:
