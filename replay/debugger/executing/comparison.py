@@ -224,14 +224,17 @@ class Comparison:
         """The snapshot that the attempt itself took for this checkpoint must be the same."""
         for attempt in dict.fromkeys((self.own, *(() if self.beyond.begun else self.against))):
             recorded = self.source.state(self.task, attempt, checkpoint)
-            if recorded is None or self._went_further(attempt, MAIN, checkpoint):
+            if recorded is None:
                 continue
+            different = self._different(state, recorded)
+            if different and attempt != self.own:
+                if self._went_further(attempt, MAIN, checkpoint):
+                    continue
+                different = self._different(state, self._as_bound(attempt, checkpoint, state, recorded))
             if self.beyond.begun:
                 self.beyond.snapshots += 1
             else:
                 self.snapshots += 1
-            recorded = self._as_bound(attempt, checkpoint, state, recorded)
-            different = [key for key in state if not self._agree(key, state[key], recorded.get(key))]
             if different:
                 path = member_name(self.task, attempt, "state", checkpoint)
                 raise DivergenceFound(
@@ -241,6 +244,9 @@ class Comparison:
                     asked=json_bytes({key: state[key] for key in different}).decode()[:400],
                     logged=json_bytes({key: recorded.get(key) for key in different}).decode()[:400],
                 )
+
+    def _different(self, state: Mapping[str, Any], recorded: Mapping[str, Any]) -> list[str]:
+        return [key for key in state if not self._agree(key, state[key], recorded.get(key))]
 
     def _as_bound(
         self, attempt: int, checkpoint: int, state: Mapping[str, Any], recorded: Mapping[str, Any]
@@ -258,8 +264,6 @@ class Comparison:
 
     def _went_further(self, attempt: int, thread: Thread, checkpoint: int) -> bool:
         """Whether an attempt before had more in its log, up to a checkpoint, than came back to the one after it."""
-        if attempt == self.own:
-            return False
         later = (self._story.returned_to(self.task, one) for one in range(attempt + 1, self.own + 1))
         returned = next(filter(None, later), {})
         followed = self._plan.logs.get(thread, {})
