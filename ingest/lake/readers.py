@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +19,6 @@ from ingest.lake.schema import LAKE_TABLES, empty_source
 from ingest.lake.sealing import sealed_select
 
 VERSIONS_KEPT_OPEN = 16
-TRIES = 10
 T = TypeVar("T")
 
 
@@ -74,7 +74,7 @@ class PublishedJob:
     def _asked(self, ask: Callable[[PublishedJob], T]) -> T:
         """Asks the newer version if this one was replaced, and its files removed, while the question was on its way."""
         job = self
-        for _ in range(TRIES):
+        for _ in tries_for(self.limits.timeout_s):
             try:
                 return ask(job)
             except duckdb.IOException as gone:
@@ -100,7 +100,7 @@ class Lake:
 
     def job(self, job: str) -> PublishedJob:
         """The version that is published now; raises `NotPublished`."""
-        for _ in range(TRIES):
+        for _ in tries_for(self.limits.timeout_s):
             folder = published_folder(self.data, job)
             try:
                 return self._version(job, folder)
@@ -147,6 +147,14 @@ class Lake:
         stale += list(self._open)[: max(0, len(self._open) - len(stale) - VERSIONS_KEPT_OPEN)]
         for folder in dict.fromkeys(stale):
             self._open.pop(folder, None)
+
+
+def tries_for(patience_s: float) -> Iterator[None]:
+    """One, and more until the time is over: a version may be replaced, and its files go, while it is asked."""
+    until = time.monotonic() + patience_s
+    yield
+    while time.monotonic() < until:
+        yield
 
 
 def open_lake(data: Path | str, *, sealed: bool = False) -> Lake:

@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = ROOT / "tests" / "clonoscope" / "jobs"
+F_SETPIPE_SZ, PAGE_BYTES = 1031, 4096
 
 
 @cache
@@ -33,7 +34,7 @@ def needs(engine: str) -> None:
         pytest.skip(f"there is no {engine} for this version of Python")
 
 
-def start(job: str, *arguments: Any, **variables: Any) -> "subprocess.Popen[str]":
+def start(job: str, *arguments: Any, stdout: int = subprocess.PIPE, **variables: Any) -> "subprocess.Popen[str]":
     """A job in a process of its own, which says what it does on its output; a module of the engine, after `-m`."""
     return subprocess.Popen(
         [engines_python(), *(["-m", job[2:]] if job.startswith("-m") else [str(JOBS / job)]), *map(str, arguments)],
@@ -41,10 +42,23 @@ def start(job: str, *arguments: Any, **variables: Any) -> "subprocess.Popen[str]
         | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
         | {name: str(value) for name, value in variables.items()},
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         text=True,
         bufsize=1,
     )
+
+
+def start_paced(job: str, *arguments: Any, **variables: Any) -> "subprocess.Popen[str]":
+    """A job that gets a line ahead of who reads it and stops in the midst of the next: it can be killed right there.
+
+    Its pipe keeps one packet, which is one write.
+    """
+    reading, writing = os.pipe2(os.O_DIRECT | os.O_CLOEXEC)
+    fcntl.fcntl(writing, F_SETPIPE_SZ, PAGE_BYTES)
+    process = start(job, *arguments, stdout=writing, **variables)
+    os.close(writing)
+    process.stdout = os.fdopen(reading, encoding="utf-8")
+    return process
 
 
 @dataclass(slots=True)
@@ -100,9 +114,3 @@ def run_to_the_end(process: "subprocess.Popen[str]") -> list[Any]:
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 0, out
     return [json.loads(line) for line in out.splitlines()]
-
-
-def narrow(process: "subprocess.Popen[str]") -> None:
-    """A pipe of one page: a job that nobody reads stops in the midst of its work, and can be killed there."""
-    assert process.stdout is not None
-    fcntl.fcntl(process.stdout, 1031, 4096)  # F_SETPIPE_SZ

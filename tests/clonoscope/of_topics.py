@@ -6,7 +6,7 @@ from typing import Any
 
 from replay.bundle.reader import Bundle
 from tests.clonoscope.adapted import answers, dumped, gaps, place_of, shown, side_by_side
-from tests.clonoscope.engines import kill_after, narrow, run_to_the_end, start
+from tests.clonoscope.engines import kill_after, run_to_the_end, start, start_paced
 from tests.clonoscope.recorded import takes_in
 
 KILLED_AT = 27
@@ -23,8 +23,7 @@ class Recovered:
 
     @classmethod
     def run(cls, recording: Path, job: str, *arguments: Any) -> "Recovered":
-        killed = start(job, *arguments)
-        narrow(killed)
+        killed = start_paced(job, *arguments)
         before = kill_after(killed, KILLED_AT)
         return cls(recording, before, run_to_the_end(start(job, *arguments)))
 

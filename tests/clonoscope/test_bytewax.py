@@ -10,7 +10,7 @@ import pytest
 from clonoscope.reading import attempts_of
 from replay.bundle.reader import Bundle
 from tests.clonoscope.adapted import answers, dumped, gaps, place_of, shown, side_by_side
-from tests.clonoscope.engines import kill_after, narrow, needs, run_to_the_end, start
+from tests.clonoscope.engines import kill_after, needs, run_to_the_end, start, start_paced
 
 ORDERS, BATCH, KILLED_AT = 300, 5, 67
 CUSTOMERS = 5
@@ -28,8 +28,7 @@ class Recovered:
         run = ["-mbytewax.run", "tests.clonoscope.jobs.bytewax_totals:flow"]
         run += ["-r", str(self.store), "-s", "0", "-b", "0", "-w", "2"]
         variables = {"ORDERS": ORDERS, "RECORDINGS": folder}
-        killed = start(*run, **variables)
-        narrow(killed)
+        killed = start_paced(*run, **variables)
         self.before = [one for one in kill_after(killed, KILLED_AT) if isinstance(one, list)]
         self.after = [one for one in run_to_the_end(start(*run, **variables)) if isinstance(one, list)]
         # Which worker has which part of the source, the engine decides anew each time.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.clonoscope.adapted import dumped
-from tests.clonoscope.engines import broker, kill_after, narrow, run_to_the_end, start
+from tests.clonoscope.engines import broker, kill_after, run_to_the_end, start, start_paced
 from tests.clonoscope.of_topics import KILLED_AT, Recovered, acknowledged
 
 ORDERS = 300
@@ -18,8 +18,7 @@ def recovered(tmp_path_factory: pytest.TempPathFactory) -> Recovered:
     folder = tmp_path_factory.mktemp("quix")
     with broker(ORDERS) as running:
         fixed = running.address, folder, folder / "state"
-        killed = start(JOB, *fixed, ORDERS)
-        narrow(killed)
+        killed = start_paced(JOB, *fixed, ORDERS)
         before = kill_after(killed, KILLED_AT)
         # It goes on until it has done what is left, which only the broker knows: what was committed is not done again.
         left = ORDERS - running.committed("totals")
