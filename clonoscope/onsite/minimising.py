@@ -20,7 +20,7 @@ from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle, open_bundle
 from replay.bundle.writer import BundleWriter
 from replay.debugger.outcome import Outcome
-from replay.debugger.ports import Change, NoSteps, Step
+from replay.debugger.ports import Change, NoSteps, Step, Told
 from replay.debugger.writing.words import counted
 from replay.errors import ReplayError, printable
 from replay.model import json_bytes, read_json
@@ -153,9 +153,9 @@ class LastChanges(NoSteps):
     def __init__(self) -> None:
         self.found: list[list[str | None]] = []
 
-    def step(self, step: Step) -> None:
+    def step(self, told: Told) -> None:
         """Another record."""
-        if step.form.kind == "deliver-record":
+        if Step._make(told).form.kind == "deliver-record":
             self.found.clear()
 
     def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:

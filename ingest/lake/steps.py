@@ -17,7 +17,7 @@ from ingest.lake.manifest import write_json
 from ingest.lake.step_columns import FIELDS, KEY_BEFORE_AFTER, changes_of, columns_of
 from ingest.lake.step_schema import LATER_TABLES, SPILL, STEP_ROW_GROUP_ROWS, STEP_TABLES, STEPS_VERSION
 from ingest.lake.writers import ROWS_AT_ONCE, TableWriter
-from replay.debugger.ports import BufferRow, Change, Step
+from replay.debugger.ports import BufferRow, Change, Told
 
 MANIFEST = "manifest.json"
 FIRST_CHUNK_S = 0.5
@@ -65,11 +65,12 @@ class ParquetStepSink:
         for unfinished in self.folder.glob(f".{MANIFEST}.*.tmp"):
             unfinished.unlink(missing_ok=True)
 
-    def step(self, step: Step) -> None:
-        if self.steps % LOOK_EVERY_STEPS == 0:
+    def step(self, told: Told) -> None:
+        count = self.steps
+        if count % LOOK_EVERY_STEPS == 0:
             self._look()
-        self._fields.extend(step)
-        self.steps += 1
+        self._fields.extend(told)
+        self.steps = count + 1
 
     def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:
         self._changes.append((step, task, len(changes)))

@@ -70,8 +70,14 @@ class StepForm:
         self.sentence = sentence
 
 
+Told = tuple[
+    int, StepForm, str, int, int, int, int | None, int | None, int | None, Values, tuple[int, ...], tuple[str, ...]
+]
+"""A step as it is handed over: the fields of a `Step`, which takes twice as long to make."""
+
+
 class Step(NamedTuple):
-    """A step as it is handed over: its form, and beside it what is its own.
+    """A step: its form, and beside it what is its own.
 
     `values` go into the gaps of its sentence. Its causes are `of_others`, by their names, and behind them `of_steps`.
     """
@@ -137,7 +143,7 @@ class BufferRow(NamedTuple):
 class StepSink(Protocol):
     """Takes steps as they are made, numbered from 0; what stands beside a step follows it."""
 
-    def step(self, step: Step) -> None:
+    def step(self, told: Told) -> None:
         """A row of `steps`, and its rows of `causes`."""
 
     def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:
@@ -159,7 +165,7 @@ class StepSink(Protocol):
 class NoSteps:
     """A sink for those who only want the verdict."""
 
-    def step(self, step: Step) -> None:
+    def step(self, told: Told) -> None:
         """Dropped."""
 
     def state_changes(self, step: int, task: str, changes: Sequence[Change]) -> None:

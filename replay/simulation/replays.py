@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.debugger.outcome import Outcome
-from replay.debugger.ports import BufferRow, Change, NoSteps, Step, StepRow
+from replay.debugger.ports import BufferRow, Change, NoSteps, Step, StepRow, Told
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from replay.debugger.together.connected import groups
@@ -88,8 +88,8 @@ class _Kept(NoSteps):
         self.snapshots: list[tuple[int, dict[str, str]]] = []
         self.said: dict[str, list[int]] = defaultdict(list)
 
-    def step(self, step: Step) -> None:
-        row = step.row()
+    def step(self, told: Told) -> None:
+        row = Step._make(told).row()
         if row.kind == "transition" and (not self.states or self.states[-1] != row.state):
             self.states.append(row.state)
         if row.kind == "snapshot":

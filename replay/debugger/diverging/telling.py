@@ -10,7 +10,7 @@ from replay.debugger.diverging.reasons import Diagnosis, Reason
 from replay.debugger.diverging.source_line import OperatorCode, SourceLine
 from replay.debugger.executing.execution import Execution
 from replay.debugger.outcome import DivergenceFound
-from replay.debugger.ports import RecordingSource
+from replay.debugger.ports import RecordingSource, Step
 from replay.debugger.recorded.story import Story
 from replay.debugger.writing.steps import StepWriter
 from replay.errors import CorruptDeterminant, ReplayError
@@ -76,7 +76,7 @@ def _source_line(source: RecordingSource, found: DivergenceFound, offset: int | 
 def _last_agreeing(steps: StepWriter, found: DivergenceFound) -> dict[str, Any] | None:
     """The last step that came out as recorded."""
     differs = "byte" in found.detail
-    agreed = {kind: told for kind, told in steps.told.items() if not (differs and kind in _DIFFERING)}
+    agreed = {kind: Step._make(told) for kind, told in steps.told.items() if not (differs and kind in _DIFFERING)}
     if not agreed:
         return None
     kind = max(agreed, key=lambda one: agreed[one].step)
@@ -85,7 +85,7 @@ def _last_agreeing(steps: StepWriter, found: DivergenceFound) -> dict[str, Any] 
 
 def _predecessors(steps: StepWriter, found: DivergenceFound) -> list[dict[str, Any]]:
     """What led there, the nearest first."""
-    told = [steps.told[kind] for kind in _PREDECESSORS if kind in steps.told]
+    told = [Step._make(steps.told[kind]) for kind in _PREDECESSORS if kind in steps.told]
     told.sort(key=lambda one: -one.step)
     return [{"step": one.step, "kind": one.form.kind, "text": one.text} for one in told]
 

@@ -13,7 +13,7 @@ from replay.bundle.archive_writers import write_archive
 from replay.bundle.pack import storing
 from replay.debugger.elsewhere.tables import DETAIL, FORMAT, LINE, LISTS, REPLAY, TABLES, VERSION
 from replay.debugger.outcome import Outcome
-from replay.debugger.ports import BufferRow, Change, Step
+from replay.debugger.ports import BufferRow, Change, Step, Told
 from replay.errors import ReplayError
 from replay.model import json_bytes
 
@@ -35,8 +35,9 @@ class StepFile:
             self._tree.mkdir()
             self._files = {table.name: _opened(self._tree / table.member) for table in TABLES}
 
-    def step(self, step: Step) -> None:
+    def step(self, told: Told) -> None:
         """A row of `steps`, and its rows of `causes`."""
+        step = Step._make(told)
         self._write("steps", step.row())
         for cause in step.causes:
             self._write("causes", (step.step, cause))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from replay.debugger.ports import BufferRow, Change, Step, StepRow, StepSink
+from replay.debugger.ports import BufferRow, Change, Step, StepRow, StepSink, Told
 from replay.errors import WrongSetting
 
 ESCALATES = "Gives up recovering by itself"
@@ -62,10 +62,10 @@ class PlaceFinder:
     _last: StepRow | None = None
     _take: StepRow | None = None
 
-    def step(self, step: Step) -> None:
+    def step(self, told: Told) -> None:
         """A row of `steps`, and its causes."""
-        self.inner.step(step)
-        row = step.row()
+        self.inner.step(told)
+        row = Step._make(told).row()
         self.steps = row.step + 1
         if row.step <= self.wanted:
             escalates = row.kind == "transition" and row.text.startswith(ESCALATES)

@@ -11,7 +11,7 @@ from replay.debugger.executing.following import Until
 from replay.debugger.forks.answering import Answering
 from replay.debugger.forks.survival import survival
 from replay.debugger.outcome import DivergenceFound, Missing
-from replay.debugger.ports import NoSteps, RecordingSource, Step
+from replay.debugger.ports import NoSteps, RecordingSource, Step, Told
 from replay.debugger.recorded.scene import Scene
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
@@ -27,8 +27,9 @@ class _Numbers(NoSteps):
         self.of_task: dict[str, array[int]] = {}
         self.steps = 0
 
-    def step(self, step: Step) -> None:
+    def step(self, told: Told) -> None:
         """Counted."""
+        step = Step._make(told)
         self.steps = step.step + 1
         if step.form.actor != "coordinator":
             self.of_task.setdefault(step.form.task, array("q")).append(step.step)

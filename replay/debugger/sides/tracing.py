@@ -7,7 +7,7 @@ from typing import Any
 
 from replay.debugger.executing.bystander import Bystander
 from replay.debugger.executing.execution import Execution
-from replay.debugger.ports import BufferRow, Change, Step, StepSink
+from replay.debugger.ports import BufferRow, Change, Step, StepSink, Told
 from replay.debugger.recorded.inputs import Taken
 from replay.debugger.recorded.logs import Built
 from replay.debugger.sides.ledger import Ledger
@@ -213,10 +213,10 @@ class TracingSink:
         self.noting = noting
         self.tracing: Tracing | None = None
 
-    def step(self, step: Step) -> None:
+    def step(self, told: Told) -> None:
         """A row of `steps`, and its causes."""
-        self.inner.step(step)
-        row = step.row()
+        self.inner.step(told)
+        row = Step._make(told).row()
         if row.kind not in ("fork", "finish"):
             item = Item(row.step, row.epoch, row.record_count, tuple(row[2:]), row.text, row.kind)
             self.noting.note("step", item)

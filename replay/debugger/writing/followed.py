@@ -29,8 +29,9 @@ class Followed:
 
     def whose(self, thread: str, epoch: int, offset: int) -> str:
         """In a sentence."""
-        beyond = self.recovered is not None and self.is_beyond(thread, epoch, offset)
-        return "The new attempt's own log" if beyond else "The log"
+        if self.recovered is None:
+            return "The log"
+        return "The new attempt's own log" if self.is_beyond(thread, epoch, offset) else "The log"
 
     def causes(
         self, steps: StepWriter, thread: str, epoch: int, number: int, offset: int

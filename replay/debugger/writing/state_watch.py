@@ -110,13 +110,13 @@ class StateWatch:
         """A count changes with every record: of those nothing is kept beside the JSON."""
         after = repr(value) if type(value) is int else encoded(value)
         self._bytes += len(after)
-        self._raw.pop(name, None)
+        if name in self._raw:
+            del self._raw[name]
         values = self._flat.get(name)
-        if values is None or len(values) != 1 or name not in values:
+        before = values.get(name) if values is not None and len(values) == 1 else None
+        if values is None or before is None:
             self._all_of(name, {name: after}, found)
-            return
-        before = values[name]
-        if before != after:
+        elif before != after:
             values[name] = after
             found.append((name, before, after))
 

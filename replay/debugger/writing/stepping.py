@@ -185,7 +185,8 @@ class Stepping:
             steps.epoch = self.execution.body.choices.epoch
         steps.record_count = record_count
         key = flow_words.short(record[0])
-        causes = steps.last("take-buffer") or steps.last("restore")
+        came = steps.told.get("take-buffer") or steps.told.get("restore")
+        causes = () if came is None else (came[0],)
         if taken is None:
             step = steps.say(self._forms.delivers_from_source, (record_count, key), causes)
         else:
@@ -255,12 +256,13 @@ class Stepping:
             self._determinant(determinant, epoch, offset)
 
     def _determinant(self, determinant: Determinant, epoch: int, offset: int, asked: tuple[int, ...] = ()) -> int:
-        number = self._numbers.get(epoch, 0)
-        self._numbers[epoch] = number + 1
-        named, of_steps = self.followed.causes(self.steps, MAIN, epoch, number, offset)
+        followed, numbers = self.followed, self._numbers
+        number = numbers.get(epoch, 0)
+        numbers[epoch] = number + 1
+        named, of_steps = followed.causes(self.steps, MAIN, epoch, number, offset)
         if asked:
-            of_steps += asked if not of_steps else tuple([one for one in asked if one not in of_steps])
-        whose = self.followed.whose(MAIN, epoch, offset)
+            of_steps = (*of_steps, *[one for one in asked if one not in of_steps]) if of_steps else asked
+        whose = followed.whose(MAIN, epoch, offset)
         values: Values
         if type(determinant) is Timestamp:
             form, values = self._forms.takes_time, (whose, determinant.value, number, epoch)
@@ -304,7 +306,8 @@ class Stepping:
     def _causes_of_append(self, determinant: Determinant) -> tuple[int, ...]:
         """What it was read from; what is chosen anew follows from what the task was about."""
         if not self.free:
-            return self.steps.last("fire-async" if is_async(determinant) else "take-determinant")
+            is_read = type(determinant) is Timestamp
+            return self.steps.last("take-determinant" if is_read or not is_async(determinant) else "fire-async")
         if isinstance(determinant, Order):
             return self.steps.last("take-buffer")
         return self._doing.asks or self.steps.last("restore")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from replay.debugger.diverging.findings import Findings
 from replay.debugger.outcome import Cancelled
-from replay.debugger.ports import Change, Step, StepForm, StepSink
+from replay.debugger.ports import Change, StepForm, StepSink, Told
 from replay.debugger.writing.sentences import Values
 from replay.debugger.writing.taken import facts_of
-from replay.log.determinants import Determinant
+from replay.log.determinants import Determinant, Timestamp
 from replay.model import MAIN
 
 Progress = Callable[[str, int, int | None, str], None]
@@ -20,7 +20,6 @@ _PAUSE_EVERY = 64
 _LOOK_UP_EVERY = 256
 # The very first step is seen at once, however long the second one takes to come.
 _FLUSHES = (0, 64)
-_new_step = tuple.__new__
 
 
 @dataclass(slots=True)
@@ -41,7 +40,7 @@ class StepWriter:
     t_us: int = 0
     count: int = 0
     open_after: int | None = None
-    told: dict[str, Step] = field(default_factory=dict)
+    told: dict[str, Told] = field(default_factory=dict)
     findings: Findings = field(default_factory=Findings)
     _forms: dict[tuple[str, str, str | None, str | None], StepForm] = field(default_factory=dict)
 
@@ -83,13 +82,9 @@ class StepWriter:
         """Writes a step of a form that was made before, for those of which there are many; returns its number."""
         step = self.count
         self.count = step + 1
-        # As Step(…) does, in half the time: this is done for every step.
-        told = _new_step(
-            Step,
-            (
-                step, form, self.state, self.epoch, self.record_count, self.t_us,
-                log_offset, buffer, size, values, of_steps, of_others,
-            ),
+        told: Told = (
+            step, form, self.state, self.epoch, self.record_count, self.t_us,
+            log_offset, buffer, size, values, of_steps, of_others,
         )  # fmt: skip
         self.told[form.kind] = told
         self.sink.step(told)
@@ -109,7 +104,7 @@ class StepWriter:
     @property
     def latest(self) -> int | None:
         """The last step of this task."""
-        return max((told.step for told in self.told.values()), default=None)
+        return max((told[0] for told in self.told.values()), default=None)
 
     def changed(self, step: int, changes: Sequence[Change]) -> None:
         """Keys of the task's state changed at that step."""
@@ -117,18 +112,21 @@ class StepWriter:
 
     def took(self, step: int, determinant: Determinant) -> None:
         """The determinant that this step took from the log."""
+        if type(determinant) is Timestamp:  # nearly all are
+            self.sink.taken(step, self.task, Timestamp.kind, determinant.value, None)
+            return
         value, name = facts_of(determinant)
         self.sink.taken(step, self.task, determinant.kind, value, name)
 
     def last(self, kind: str) -> tuple[int, ...]:
         """The last step of that kind, where there is one."""
         told = self.told.get(kind)
-        return () if told is None else (told.step,)
+        return () if told is None else (told[0],)
 
     def caused_by(self, *kinds: str) -> tuple[str, ...]:
         """The last step of each of these kinds, as causes."""
         told = self.told
-        return tuple([f"step:{told[kind].step}" for kind in kinds if kind in told])
+        return tuple([f"step:{told[kind][0]}" for kind in kinds if kind in told])
 
     def look_up(self) -> None:
         """Tells how far it is, and stops where nobody wants it any more."""

@@ -17,7 +17,7 @@ from dashboard.queries.why_line import _href, why_line
 from dashboard.queries.why_path import TRIVIAL
 from ingest.lake.step_reader import StepReader
 from ingest.lake.steps import ParquetStepSink
-from replay.debugger.ports import Step
+from replay.debugger.ports import Told
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from tests.replay.debugger.recordings import failing
@@ -34,9 +34,9 @@ class Both(Kept):
         super().__init__()
         self.sink = sink
 
-    def step(self, step: Step) -> None:
-        super().step(step)
-        self.sink.step(step)
+    def step(self, told: Told) -> None:
+        super().step(told)
+        self.sink.step(told)
 
 
 @dataclass

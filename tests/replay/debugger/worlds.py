@@ -10,7 +10,7 @@ from typing import Any
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.debugger.outcome import Outcome
-from replay.debugger.ports import BufferRow, Change, Step, StepRow
+from replay.debugger.ports import BufferRow, Change, Step, StepRow, Told
 from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from replay.errors import PoolExhausted, WrongSetting
@@ -67,7 +67,8 @@ class Kept:
         self.open_orders: list[tuple[int, int]] = []
         self.flushes = 0
 
-    def step(self, step: Step) -> None:
+    def step(self, told: Told) -> None:
+        step = Step._make(told)
         assert step.step == len(self.rows)
         self.rows.append(step.row())
         self.causes += [(step.step, cause) for cause in step.causes]
