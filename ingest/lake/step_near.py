@@ -7,7 +7,7 @@ neighbour there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,13 +85,12 @@ class NearSteps:
         if within is not None:
             return max(0, first - within), min(self._steps, last + within + 1)
         edge, beyond = ("min", "step < $edge") if before else ("max", "step > $edge")
-        start, end = first, last + 1
-        for condition, params in _alike(columns, ones, before):
-            query = f"SELECT count(*) AS n, COALESCE({edge}(step), 0) AS step FROM steps WHERE {beyond} AND {condition}"
-            found = self._ask(query, edge=first if before else last, **params)
-            if found["n"][0]:
-                start, end = min(start, int(found["step"][0])), max(end, int(found["step"][0]) + 1)
-        return start, end
+        condition, params = _alike(columns, ones, before)
+        query = f"SELECT count(*) AS n, COALESCE({edge}(step), 0) AS step FROM steps WHERE {beyond} AND {condition}"
+        found = self._ask(query, edge=first if before else last, **params)
+        if not found["n"][0]:
+            return first, last + 1
+        return min(first, int(found["step"][0])), max(last, int(found["step"][0])) + 1
 
     def _common(self, columns: tuple[str, ...], wanted: Sequence[Numbers], begin: int, end: int) -> list[Common]:
         """What each of these have in common with others, all of a stretch."""
@@ -120,20 +119,19 @@ class NearSteps:
         return _ordered(found["step"], [found[name] for name in columns])
 
 
-def _alike(columns: tuple[str, ...], ones: Common, before: bool) -> Iterator[tuple[str, dict[str, int]]]:
-    """Conditions that all steps meet which have everything in common with one of these, and as few others as may be."""
+def _alike(columns: tuple[str, ...], ones: Common, before: bool) -> tuple[str, dict[str, int]]:
+    """What all steps meet that have everything in common with one of these, and as few others as may be."""
     numbers = {name: values for name, values in zip(columns, ones.columns, strict=True) if name not in NAMES}
     bounds = {name: (int(values.min()), int(values.max())) for name, values in numbers.items()}
     within = " AND ".join(f"{name} BETWEEN $least_{name} AND $most_{name}" for name in bounds) or "TRUE"
     if "record_count" not in bounds:
-        yield within, _bound(bounds)
-        return
+        return within, _bound(bounds)
     # Records are counted anew in every epoch: of the epoch at the edge only some can be meant, of others all.
-    edge, beyond = bounds["epoch"] if before else bounds["epoch"][::-1]
-    there = numbers["record_count"][numbers["epoch"] == edge]
-    yield within, _bound(bounds | {"epoch": (edge, edge), "record_count": (int(there.min()), int(there.max()))})
-    if edge != beyond:
-        yield within, _bound(bounds | {"epoch": (edge + 1, beyond) if before else (beyond, edge - 1)})
+    there = bounds["epoch"][0 if before else 1]
+    counts = numbers["record_count"][numbers["epoch"] == there]
+    some = "(epoch <> $epoch_there OR record_count BETWEEN $least_there AND $most_there)"
+    params = _bound(bounds | {"there": (int(counts.min()), int(counts.max()))})
+    return f"{within} AND {some}", {**params, "epoch_there": there}
 
 
 def _bound(bounds: dict[str, tuple[int, int]]) -> dict[str, int]:
