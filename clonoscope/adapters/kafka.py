@@ -165,8 +165,10 @@ class RecordedProducer:
 
     def __init__(self, producer: Any, partitions: Partitions):
         self._producer, self._partitions = producer, partitions
-        if partitions.outputs:
-            self.produce = self._producing(producer.produce)
+        # What a job calls for every record, so that it does not go by way of `__getattr__`.
+        self.produce = self._producing(producer.produce) if partitions.outputs else producer.produce
+        if hasattr(producer, "poll"):
+            self.poll = producer.poll
         self._sent: list[tuple[str, int, int]] = []
 
     def __getattr__(self, name: str) -> Any:

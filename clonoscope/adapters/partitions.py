@@ -86,7 +86,6 @@ class Partitions:
         self.hashes = hashes or self.recording.retry is not None
         self.found: dict[tuple[str, int], Partition] = {}
         self.last: Partition | None = None
-        self.at_work: Partition | None = None
         # Whether more of a record is kept than where it stands.
         self.whole = self.hashes or self.recording.payload == "full"
         # Answers of attempts before are taken: records are compared, one by one.
@@ -120,7 +119,6 @@ class Partitions:
             found, offset = self.last, message.offset()
             if found is None or message.partition() != found.partition or message.topic() != found.topic:
                 found = self.last = self.of(message.topic(), message.partition())
-            self.at_work = found
             log = found.task.log
             if whole or offset != log.next_offset or not log.in_epoch or log.input < 0 or log.adv >= many:
                 self._take(found, offset, message)

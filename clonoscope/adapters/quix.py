@@ -6,17 +6,26 @@ app = quix.record("orders", Application(...))
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from traceback import walk_tb
+from types import CodeType, TracebackType
 from typing import Any
 
 from clonoscope.adapters.partitions import Identify, Partitions
 from clonoscope.errors import WrongUse
 from clonoscope.recording import Recording
 from clonoscope.services import current
-from clonoscope.unrecorded import UNRECORDED
 from replay.model import read_json
 
 # What of an application is taken over, each before it runs.
-_PARTS = ("_consumer", "_producer", "_processing_context", "_process_message", "_on_revoke", "_on_lost")
+_PARTS = (
+    "_consumer",
+    "_producer",
+    "_processing_context",
+    "_process_message",
+    "_exception_handler",
+    "_on_revoke",
+    "_on_lost",
+)
 
 # Of its consumer, what gives messages as the broker has them.
 _POLLS = ("_poll_unbuffered", "_poll_buffered")
@@ -60,43 +69,57 @@ class _Recorded:
 
     def begin(self) -> None:
         app = self.app
-        app._process_message = self._processing(app._process_message)
+        context, producer = app._processing_context, app._producer
+        app._exception_handler = self._failing(app._exception_handler, app._process_message.__code__)
         app._on_revoke = self._revoking(app._on_revoke)
         app._on_lost = self._revoking(app._on_lost)
         for name in _POLLS:
             # What is asked while a message is processed is asked in a copy of this context.
             setattr(app._consumer, name, self.partitions.polling(getattr(app._consumer, name)))
+        context.init_checkpoint = self._beginning(context.init_checkpoint)
         app._consumer.commit = self._committing(app._consumer.commit, lambda *_, offsets=None, **__: offsets)
-        producer = app._producer
         producer.commit_transaction = self._committing(producer.commit_transaction, lambda offsets, *_, **__: offsets)
         if self.partitions.outputs:
             producer.produce = self._producing(producer.produce)
 
-    # --- records ---
+    # --- records: one is worked on until the next is asked for, or something else is done ---
 
-    def _processing(self, process: Callable[[Any], None]) -> Callable[[Any], None]:
-        partitions, app, put = self.partitions, self.app, current.set
+    def _beginning(self, begin: Callable[[], None]) -> Callable[[], None]:
+        """Of a checkpoint; that of the first one finds the application whole."""
 
-        def process_message(dataframes: Any) -> None:
+        def recorded() -> None:
+            begin()
             if self.begins:
-                # The application is whole: none of its sinks comes later.
                 self.begins = False
-                self._take_over_sinks(app._sink_manager.sinks)
-            partitions.at_work = None
-            try:
-                process(dataframes)
-            except BaseException as fault:
-                self._failed(fault)
-                raise
-            finally:
-                put(UNRECORDED)  # as `Partitions.idle`, at every record
+                self._take_over_sinks(self.app._sink_manager.sinks)
+                tasks = getattr(self.app._dataframe_registry, "_periodic_tasks", [])
+                tasks[:] = map(self._idly, tasks)
+            checkpoint = self.app._processing_context.checkpoint
+            checkpoint.commit = self._idly(checkpoint.commit)
 
-        return process_message
+        return recorded
 
-    def _failed(self, fault: BaseException) -> None:
-        at_work = self.partitions.at_work
-        if at_work is not None:
-            at_work.task.fail(fault)
+    def _idly(self, do: Callable[..., Any]) -> Callable[..., Any]:
+        """What is no record's doing."""
+
+        def idly(*arguments: Any, **keywords: Any) -> Any:
+            self.partitions.idle()
+            return do(*arguments, **keywords)
+
+        return idly
+
+    def _failing(self, handler: Callable[..., Any], processing: CodeType) -> Callable[..., Any]:
+        """At whatever ends the application: of what comes of processing a record, its task fails."""
+
+        def recorded(kind: Any, fault: BaseException | None, trace: TracebackType | None) -> Any:
+            at_work = self.partitions.last
+            if fault is not None and at_work is not None and current.get() is at_work.task.log:
+                self.partitions.idle()
+                if any(frame.f_code is processing for frame, _ in walk_tb(trace)):
+                    at_work.task.fail(fault)
+            return handler(kind, fault, trace)
+
+        return recorded
 
     # --- outputs ---
 

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from clonoscope.reading import attempts_of
 from tests.clonoscope.adapted import dumped
 from tests.clonoscope.engines import broker, kill_after, run_to_the_end, start, start_paced
 from tests.clonoscope.of_topics import KILLED_AT, Recovered, acknowledged
 
-ORDERS = 300
+ORDERS, FAILS_AT = 300, 12
 JOB = "quix_totals.py"
 
 
@@ -80,3 +81,18 @@ def total_of(customer: str, partition: int, until: int, rates: dict[int, float])
     """As the broker's orders have it: the n-th of a partition is order 2n + partition."""
     numbers = ((offset, 2 * offset + partition) for offset in range(until))
     return sum(rates[offset] * (number % 3 + 1) for offset, number in numbers if f"c{number % 5}" == customer)
+
+
+@pytest.mark.parametrize(("where", "ends"), [("function", ("failed", "ValueError: no price for ")), ("sink", None)])
+def test_a_function_that_raises_ends_its_attempt_and_what_is_no_records_doing_is_not_blamed_on_one(
+    where: str, ends: tuple[str, str] | None, tmp_path: Path
+) -> None:
+    with broker(ORDERS) as running:
+        assert run_to_the_end(start("quix_ends.py", where, running.address, tmp_path)) == ["done"]
+    logs = [log for log in attempts_of(tmp_path / "ends") if log.task.startswith("orders.")]
+    entries = [one for log in logs for one in log.entries()]
+    # One for each record, and none for sinks, periodic tasks and what came after the end.
+    assert len([one for one in entries if one.kind == "call"]) == FAILS_AT
+    told = [(one.fields["how"], one.fields["cause"].partition("for ")) for one in entries if one.kind == "end"]
+    failed = [(how, "".join(cause[:2])) for how, cause in told if how == "failed"]
+    assert failed == ([] if ends is None else [ends])
