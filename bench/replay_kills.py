@@ -25,8 +25,7 @@ from bench.replay_kill_checks import ReplayChecks
 from bench.server_process import ROOT, NotInTime, Process, processes_of, run_command, wait_until
 
 SETTLE_WITHIN_S = 120.0
-RECORDING = ("pass-through", "--seed", "1", "--events", "20000", "--parallelism", "2", "--depth", "4")
-FAILURES = ("--kill", "map-1.0@7000+map-2.0@7000", "--checkpoint-interval-ms", "6000")
+RECORDING = ("pass-through", "--seed", "1", "--parallelism", "2", "--depth", "4")
 KINDS = ("plain", "joint", "fork", "hunt")
 # Of ten kills of a kind: so many while the tables are put in order, so many of the spare, of what surrounds a hunt,
 # and of the web process; the rest at any moment of the replay.
@@ -119,7 +118,8 @@ def main() -> int:
     folder = (options.data or Path(tempfile.mkdtemp(prefix="clonoscope-kills-"))).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     recording = folder / "recording.tar.zst"
-    ran = run_command(folder, "record", *RECORDING, *FAILURES, "--out", str(recording))
+    events = "--events", str(options.events)
+    ran = run_command(folder, "record", *RECORDING, *events, *_failures(options.events), "--out", str(recording))
     if ran.status != 0:
         raise NotInTime(f"recording failed: {ran.err}")
     try:
@@ -142,6 +142,12 @@ def main() -> int:
     return 1 if bench.half else 0
 
 
+def _failures(events: int) -> tuple[str, ...]:
+    """Two tasks at once, far from the checkpoint before: there is much to replay."""
+    at = events * 7 // 20
+    return "--kill", f"map-1.0@{at}+map-2.0@{at}", "--checkpoint-interval-ms", str(events * 3 // 10)
+
+
 def _report(bench: Bench, options: argparse.Namespace, took_s: float) -> dict[str, object]:
     return {
         "kills": sum(bench.kills.values()),
@@ -158,6 +164,7 @@ def _report(bench: Bench, options: argparse.Namespace, took_s: float) -> dict[st
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=100, help="how many kills")
+    parser.add_argument("--events", type=int, default=20_000, help="of the recording: how long replays are at work")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--data", type=Path, help="a folder to work in; kept afterwards")
     return parser.parse_args()

@@ -126,14 +126,15 @@ def everything(environment: dict[str, str], folder: Path) -> list[Check | Pytest
     checks = static_checks()
     beside = threading.Thread(target=run_in_turn, args=(checks, environment))
     beside.start()
-    workers = str(min(os.cpu_count() or 1, 4))
-    parallel = Pytest("pytest", ["-q", "-n", workers, "--dist", "loadfile", "-m", "not screenshots and not serial"])
-    parallel.run(environment, folder, none_is_good=False)
+    side_by_side = ["-q", "-n", str(min(os.cpu_count() or 1, 4)), "--dist", "loadfile", "--no-loadscope-reorder", "-m"]
+    short = Pytest("pytest", [*side_by_side, "not screenshots and not processes and not timed"])
+    short.run(environment, folder, none_is_good=False)
     beside.join()
-    # These kill processes or measure times: nothing may run beside them.
-    serial = Pytest("pytest one by one", ["-q", "-m", "serial and not screenshots"])
-    serial.run(environment, folder, none_is_good=True)
-    return [*checks, parallel, serial]
+    processes = Pytest("pytest processes", [*side_by_side, "processes and not screenshots"])
+    processes.run(environment, folder, none_is_good=True)
+    timed = Pytest("pytest timed", ["-q", "-m", "timed and not screenshots"])
+    timed.run(environment, folder, none_is_good=True)
+    return [*checks, short, processes, timed]
 
 
 def only_pytest(arguments: list[str], environment: dict[str, str], folder: Path) -> list[Check | Pytest]:

@@ -55,6 +55,15 @@ def chromium() -> str:
         pytest.skip(str(missing))
 
 
+LONG = ("browser", "spark", "slow")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long go first: at the end, nobody waits for the last of them."""
+    long = {item.path for item in items if any(item.get_closest_marker(name) for name in LONG)}
+    items.sort(key=lambda item: item.path not in long)
+
+
 class LeftOut:
     """In CI a skipped test is a failure: what can't run there must be said by taking it out, not by skipping it."""
 

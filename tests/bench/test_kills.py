@@ -19,7 +19,7 @@ from tests.dashboard.work.conftest import data, migrated_sqlite, sqlite, write_b
 __all__ = ["data", "migrated_sqlite", "sqlite"]
 
 
-@pytest.mark.serial
+@pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(900)
@@ -38,19 +38,7 @@ def test_no_kill_of_a_real_process_leaves_anything_half_done(mode: str, times: i
     assert report["kills"] == times and report["half_done"] == [] and report["finished"] > 0, report
 
 
-@pytest.mark.serial
-@pytest.mark.slow
-@pytest.mark.spark
-@pytest.mark.timeout(900)
-def test_no_kill_of_a_replay_at_work_changes_what_it_comes_to(tmp_path: Path) -> None:
-    line = [sys.executable, "-m", "bench.replay_kills", "--times", "4", "--seed", "2", "--data", str(tmp_path)]
-    ran = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False, timeout=880)
-    assert ran.returncode == 0, ran.stdout + ran.stderr[-4000:]
-    report = json.loads(ran.stdout.splitlines()[-1])
-    assert report["kills"] >= 4 and report["half_done"] == [] and len(report["by_kind"]) > 1, report
-
-
-@pytest.mark.serial
+@pytest.mark.processes
 def test_a_child_that_waits_is_told_from_one_at_work(tmp_path: Path) -> None:
     answers, full = os.pipe()
     os.set_blocking(full, False)

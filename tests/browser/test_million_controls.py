@@ -22,7 +22,7 @@ from tests.browser.test_million_steps import (  # noqa: F401 - fixtures
 )
 from tests.browser.test_replay_page import _at
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.serial]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timed]
 
 
 def test_the_rest_by_pointer(page: Page) -> None:  # noqa: F811

@@ -18,7 +18,7 @@ from tests.browser.site import Site
 from tests.browser.starting import start_replay
 from tests.browser.test_replay_page import _at
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.serial]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timed]
 
 Visit = Callable[..., Visitor]
 STEPS = 1_000_000

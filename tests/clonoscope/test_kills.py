@@ -6,11 +6,13 @@ import pytest
 
 from bench.recorder_kills import Told, faults_of, kill_once, run_and_kill
 
+pytestmark = pytest.mark.slow
+
 SEEDS_AT_ONCE = 12
 ANSWERS = ("time", "time_ns", "random", "uuid4")
 
 
-@pytest.mark.parametrize("begin", range(0, 120, SEEDS_AT_ONCE))
+@pytest.mark.parametrize("begin", range(0, 80, SEEDS_AT_ONCE))
 def test_a_killed_job_is_read_back_whole_and_answers_again(begin: int) -> None:
     for seed in range(begin, begin + SEEDS_AT_ONCE):
         _, faults, _ = kill_once(seed)

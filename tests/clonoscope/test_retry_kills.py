@@ -4,10 +4,12 @@ import pytest
 
 from bench.retry_kills import Seen, faults_of, kill_once, run_with_kills
 
+pytestmark = pytest.mark.slow
+
 SEEDS_AT_ONCE = 20
 
 
-@pytest.mark.parametrize("begin", range(0, 60, SEEDS_AT_ONCE))
+@pytest.mark.parametrize("begin", range(0, 40, SEEDS_AT_ONCE))
 def test_a_killed_job_gives_the_same_once_more(begin: int) -> None:
     duplicates = 0
     for seed in range(begin, begin + SEEDS_AT_ONCE):

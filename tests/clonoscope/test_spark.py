@@ -16,7 +16,7 @@ from tests.clonoscope.recorded import calls_in
 from tests.clonoscope.replayed_here import replayed
 from tests.clonoscope.spark_jobs import SparkJob
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 ORDERS_A_FILE = 4
 DAEMON = "spark.python.daemon.module=clonoscope.adapters.spark_daemon"
 # How many times each asks, and what, in the two batches of the first query that a partition sees whole.

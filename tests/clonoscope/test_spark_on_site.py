@@ -19,7 +19,7 @@ from tests.clonoscope.engines import JOBS, ROOT
 from tests.clonoscope.replayed_here import replayed
 from tests.clonoscope.spark_once import folder_of_forms
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 CODE = (JOBS / "spark_forms.py").read_text()
 
 

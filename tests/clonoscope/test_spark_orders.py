@@ -13,7 +13,7 @@ from tests.clonoscope.replayed_here import replayed
 from tests.clonoscope.spark_jobs import EXAMPLE, SparkJob
 from tests.clonoscope.spark_shop import Shop, open_shop
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 KILLED_AT = 1
 ORDERS = {0: range(1200, 1204), 1: range(1204, 1208), 2: range(1208, 1212)}
 LINE = next(

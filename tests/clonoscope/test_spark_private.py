@@ -12,7 +12,7 @@ from tests.clonoscope.recorded import calls_in
 from tests.clonoscope.spark_once import CUSTOMERS, RECORDINGS, folder_of_forms
 from tests.clonoscope.test_privacy import KEY, forms, found_in
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 VERTICES = {"by_daemon": "people-greeted.0", "by_file": "people-by_frames.0", "by_bytes": "people-by_batch.0"}
 
 

@@ -20,6 +20,8 @@ from replay.protocols import PROTOCOLS
 from replay.simulation.commands import random_options
 from tests.replay.debugger.hunting.planting import HIDDEN, PLANTED, marked, names_of, recorded, shop
 
+pytestmark = pytest.mark.slow
+
 # By operator: the surroundings in which its outputs move. What is missing here must not move at all.
 MOVES = {
     **dict.fromkeys(("Clock", "ClockByName", "ClockInArguments", "Today", "Now", "UtcNow", "Local"), ("clock",)),

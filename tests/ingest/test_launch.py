@@ -17,7 +17,7 @@ from ingest.launch import DriverDied, IngestCancelled, IngestFailed, IngestReque
 from tests.ingest.made import manifest_of, packed, random_recording
 from tests.ingest.processes import command_of, descendants, is_alive, parent_of, wait_until, wait_until_gone
 
-pytestmark = [pytest.mark.spark, pytest.mark.serial, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.xdist_group("spark")]
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -99,7 +99,7 @@ def children() -> list[int]:
     return [pid for pid, command in found if "ingest.jobs.replay" in command and parent_of(pid) == os.getpid()]
 
 
-@pytest.mark.serial
+@pytest.mark.processes
 def test_cancelling_ends_the_child_and_steps_so_far_can_be_read(long_pack: Path, tmp_path: Path):
     cancelled, seen = threading.Event(), []
 
@@ -118,14 +118,14 @@ def test_cancelling_ends_the_child_and_steps_so_far_can_be_read(long_pack: Path,
     assert reader.step(0)["step"] == 0
 
 
-@pytest.mark.serial
+@pytest.mark.processes
 def test_a_killed_child_is_told_from_a_failed_replay(long_pack: Path, tmp_path: Path):
     request = ReplayRequest(long_pack, tmp_path / "steps", failure=0)
     with pytest.raises(ReplayChildDied, match="SIGKILL"):
         run_replay(request, tmp_path / "replay.log", OnFirst(lambda: os.kill(children()[0], signal.SIGKILL)))
 
 
-@pytest.mark.serial
+@pytest.mark.processes
 def test_a_spare_child_does_the_next_replay(pack: Path, tmp_path: Path):
     spare = SpareReplay(tmp_path / "replay.log")
     spare.prepare()
@@ -142,7 +142,7 @@ def test_a_spare_child_does_the_next_replay(pack: Path, tmp_path: Path):
     wait_until_gone(waiting)
 
 
-@pytest.mark.serial
+@pytest.mark.processes
 def test_a_spare_child_that_was_killed_is_replaced_and_one_that_is_not_needed_ends(pack: Path, tmp_path: Path):
     spare = SpareReplay(tmp_path / "replay.log")
     spare.prepare()

@@ -21,6 +21,8 @@ from replay.debugger.searching.language import parsed
 from tests.ingest.searches import Steps, searches, written
 from tests.ingest.test_steps import Written, a_step
 
+pytestmark = pytest.mark.slow
+
 WORLDS = 12
 
 

@@ -160,7 +160,7 @@ def test_a_reader_follows_a_replay_that_goes_on(tmp_path: Path):
     assert early.between(0, 100)[-1]["step"] == 29
 
 
-@pytest.mark.serial
+@pytest.mark.processes
 def test_the_first_chunk_can_be_read_soon_and_reading_never_fails(tmp_path: Path):
     sink = ParquetStepSink(tmp_path / "replay")
     stop = threading.Event()

@@ -14,6 +14,8 @@ from replay.protocols import PROTOCOLS
 from tests.oracle.jobs import sink_complaints
 from tests.oracle_reader import Recording, complaints
 
+pytestmark = pytest.mark.slow
+
 WINDOWS: dict[str, dict[str, int]] = {
     "windowed": {"window_ms": 200, "slide_ms": 50},
     "nexmark-q5": {"window_ms": 200, "slide_ms": 100},

@@ -18,7 +18,7 @@ MAKE_TOKEN = "from dashboard import accounts; from dashboard.people import token
     "print(tokens.issue(accounts.first_account(), 'test')[1])"
 )
 SECRET_KEY = "a-test's-secret-of-more-than-fifty-different-characters-0123456789"
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.processes
 
 
 def manage(data: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

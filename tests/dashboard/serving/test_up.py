@@ -13,7 +13,7 @@ from websockets.typing import Origin
 
 from bench.server_process import NotInTime, ServerProcess, processes_of, run_command, wait_until
 
-pytestmark = pytest.mark.serial
+pytestmark = pytest.mark.processes
 
 Serve = Callable[..., ServerProcess]
 LogIn = Callable[[ServerProcess], httpx.Client]

@@ -8,7 +8,7 @@ import pytest
 
 from bench.server_process import ROOT
 
-pytestmark = [pytest.mark.spark, pytest.mark.serial, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.slow]
 
 
 def test_a_short_run_gives_its_numbers() -> None:

@@ -18,6 +18,8 @@ from dashboard.models import ApiToken, AuditEntry, Job, JobShare, LoginFailure, 
 from dashboard.people import links, throttle, tokens
 from dashboard.people.links import Purpose
 
+pytestmark = pytest.mark.slow
+
 PASSWORD = "a long enough pass phrase"
 
 

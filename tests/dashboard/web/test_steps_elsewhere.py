@@ -311,7 +311,7 @@ def test_a_page_without_scripts_is_led_to_the_replay(
         assert shown.status_code == 200 and "made elsewhere" in shown.text and "identical" in shown.text
 
 
-@pytest.mark.serial
+@pytest.mark.processes
 def test_a_server_that_is_killed_meanwhile_leaves_nothing(
     server: RealServer, people: dict[str, Person], site: Site, bundle: Path, job: dict[str, Any]
 ) -> None:

@@ -9,6 +9,8 @@ from django.contrib.auth.models import User
 from tests.dashboard.work.conftest import write_bundle
 from tests.dashboard.work.world import World
 
+pytestmark = pytest.mark.slow
+
 FIRST_SEED = int(os.environ.get("CLONOSCOPE_SEED", "1"))
 SEEDS = range(FIRST_SEED, FIRST_SEED + int(os.environ.get("CLONOSCOPE_WORLDS", "6")))
 ROUNDS = 25

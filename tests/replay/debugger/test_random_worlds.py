@@ -8,7 +8,9 @@ from replay.debugger.recorded.story import Story
 from replay.debugger.replay import replay
 from tests.replay.debugger.worlds import Kept, alone, bundle_of, world_of
 
-WORLDS = range(100, 310)
+pytestmark = pytest.mark.slow
+
+WORLDS = range(100, 260)
 FOUND_LATER = {
     20038: "an attempt that began with a rollback lost a channel, and asked for its buffers as one that runs",
     116: "what begins anew past lost choices shares nothing of the epochs that it contradicts",

@@ -27,6 +27,8 @@ from replay.simulation.trial import trial_of
 from tests.oracle_reader import complaints
 from tests.replay.protocols.worlds import check_worlds, world_under
 
+pytestmark = pytest.mark.slow
+
 WORLDS = 90
 
 

@@ -27,6 +27,8 @@ from tests.replay.simulation.planted import (
     sends_what_it_rebuilds,
 )
 
+pytestmark = pytest.mark.slow
+
 MOST_WORLDS = 2000
 
 

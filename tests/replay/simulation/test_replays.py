@@ -8,6 +8,8 @@ from replay.jobs.catalogue import JOBS
 from replay.simulation.commands import random_options
 from replay.simulation.replays import replays_of
 
+pytestmark = pytest.mark.slow
+
 BLOCK = 7
 LAST = 140
 

@@ -16,6 +16,8 @@ from replay.simulation.world import World, random_plan
 from tests.oracle_reader import complaints
 from tests.replay.simulation.blocks import BLOCK, run_block
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("first", range(0, 1200, BLOCK))
 def test_random_worlds_hold_what_is_promised(first: int) -> None:

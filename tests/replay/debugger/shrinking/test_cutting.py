@@ -18,6 +18,8 @@ from tests.replay.debugger.diverging import planted
 from tests.replay.debugger.diverging.plants import PLANTERS, Plant, sink_altered, source_altered
 from tests.replay.debugger.worlds import MemoryMembers, bundle_of
 
+pytestmark = pytest.mark.slow
+
 # What these two alter is found by executing, or not at all: nothing contradicts itself before.
 _EXECUTED = (source_altered, sink_altered)
 SEEDS = [seed for seed in range(100, 100 + len(PLANTERS)) if PLANTERS[seed % len(PLANTERS)] not in _EXECUTED]
