@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from clonoscope.segmented_log import SegmentedLog
 from clonoscope.segments import SUFFIX
-from clonoscope.task_log import TaskLog
 
 
-def sync(log: TaskLog) -> None:
+def sync(log: SegmentedLog) -> None:
     """What was stored so far is on the disk when this returns. Raises `OSError` where it may not be."""
     with log.lock:
         segment, folder, last = log.segment, log.folder, log.segments - 1

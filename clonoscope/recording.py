@@ -27,6 +27,7 @@ from clonoscope.redaction import KEY_VARIABLE, VALUE, Redaction, key_of
 from clonoscope.retention import Retention
 from clonoscope.retries import Others, RetriedLog
 from clonoscope.room import Claim
+from clonoscope.segmented_log import SegmentedLog
 from clonoscope.segments import SEGMENT_BYTES, SUFFIX, Segment, Supply, rest_of
 from clonoscope.task_log import TaskLog
 from clonoscope.tasks import Task
@@ -163,7 +164,7 @@ class Recording:
         self._alive: int | None = None
         self._open = True
         # Logs of epochs that are not over. A process without any may end at any time: nothing is missing.
-        self._at_work: set[TaskLog] = set()
+        self._at_work: set[SegmentedLog] = set()
         self._resting = False
         # Looked up once: it takes a while, and a child's is its parent's.
         self._code = identity.code_identity(Path.cwd()) if code is None else dict(code)
@@ -243,7 +244,7 @@ class Recording:
 
     # --- what logs ask of it ---
 
-    def claim(self, log: TaskLog) -> Claim:
+    def claim(self, log: SegmentedLog) -> Claim:
         """The next attempt of a task; the folder is made by one process alone, whoever else tries."""
         if self._alive is None and self._open:
             self._announce()
@@ -261,14 +262,14 @@ class Recording:
             except FileExistsError:
                 attempt += 1
 
-    def _works(self, log: TaskLog) -> None:
+    def _works(self, log: SegmentedLog) -> None:
         with self._lock:
             self._at_work.add(log)
             if self._resting and self._alive is not None:
                 os.ftruncate(self._alive, os.fstat(self._alive).st_size - len(CLOSED))
                 self._resting = False
 
-    def rests(self, log: TaskLog) -> None:
+    def rests(self, log: SegmentedLog) -> None:
         """Nothing of a log is missing, whatever becomes of this process."""
         with self._lock:
             self._at_work.discard(log)
@@ -304,7 +305,7 @@ class Recording:
         self.retention.began(made)
         return made
 
-    def filled(self, log: TaskLog, segment: Segment) -> None:
+    def filled(self, log: SegmentedLog, segment: Segment) -> None:
         """A segment is sealed."""
         over = log.handed_on and not log.in_epoch
         self.retention.filled(log.task, segment, None if over else -1 if log.epoch is None else log.epoch)
@@ -393,7 +394,7 @@ class Recording:
             util.register_after_fork(self, _close_with_multiprocessing)
 
 
-def _handed_on(log: TaskLog, attempt: int, folder: Path) -> Claim | None:
+def _handed_on(log: SegmentedLog, attempt: int, folder: Path) -> Claim | None:
     """The attempt before, if all of its epochs are over and this one comes after them."""
     numbers = [int(one.removesuffix(SUFFIX)) for one in os.listdir(folder) if one.removesuffix(SUFFIX).isdecimal()]
     if not numbers or log.epoch is None:

@@ -51,6 +51,7 @@ class Replay:
         """`places`: of the recording's sites, for what is said of what was logged."""
         self.view = NO_WORDS
         self.pos = self.adv = self.low = self.high = 0
+        self.low_s = self.high_s = 0.0
         # Nothing is quick here, so that every question comes by.
         self.times = self.seconds = self.randoms = {}  # type: ignore[var-annotated]
         self.gaps = tuple(gaps)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from clonoscope.segments import Segment
 
 if TYPE_CHECKING:
-    from clonoscope.task_log import TaskLog
+    from clonoscope.segmented_log import SegmentedLog
 
 
 class Claim(NamedTuple):
@@ -30,7 +30,7 @@ class Room(Protocol):
     def segment(self, path: Path, at_least_bytes: int) -> Segment:
         """A segment; raises `OSError` where the job would have to wait, or the bound is reached."""
 
-    def claim(self, log: TaskLog) -> Claim:
+    def claim(self, log: SegmentedLog) -> Claim:
         """The next attempt of the log's task, or the one that it may go on with; raises `OSError`."""
 
     def kept(self, value: Any, name: str = "value") -> Any:
@@ -42,10 +42,10 @@ class Room(Protocol):
     def source(self, site: dict[str, Any]) -> dict[str, Any]:
         """A place in the source, as it may leave."""
 
-    def filled(self, log: TaskLog, segment: Segment) -> None:
+    def filled(self, log: SegmentedLog, segment: Segment) -> None:
         """A segment is sealed, or given up."""
 
-    def rests(self, log: TaskLog) -> None:
+    def rests(self, log: SegmentedLog) -> None:
         """An epoch of a log that is handed on is over."""
 
     def at_fault(self, why: str) -> None:

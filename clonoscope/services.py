@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 from clonoscope import words as w
 from clonoscope.calls import Call
-from clonoscope.task_log import Quick
+from clonoscope.segmented_log import Quick
 from clonoscope.unrecorded import current
 
 __all__ = [
@@ -43,6 +43,8 @@ class Answering(Protocol):
     adv: int
     low: int
     high: int
+    low_s: float
+    high_s: float
     times: Quick
     seconds: Quick
     randoms: Quick
@@ -99,10 +101,13 @@ def time_ns(
         code, before = log.times[frame.f_lasti]
         if code is frame.f_code and log.low < now < log.high:
             # Nothing is called from here on: no other thread comes between.
-            pos = log.pos
-            log.view[pos] = now - before + log.adv
+            pos, adv = log.pos, log.adv
+            if adv:
+                log.view[pos] = now - before + adv
+                log.adv = 0
+            else:  # asked more than once for one record
+                log.view[pos] = now - before
             log.pos = pos + 1
-            log.adv = 0
             return now
     except LookupError:  # the first time here, or the segment is full
         pass
@@ -120,12 +125,16 @@ def time(
     now = _clock()
     try:
         code, before = log.seconds[frame.f_lasti]
-        if code is frame.f_code and log.low < now < log.high:
-            pos = log.pos
-            log.view[pos] = now - before + log.adv
+        now_s = now / 1e9
+        if code is frame.f_code and log.low_s < now_s < log.high_s:  # which takes less than to compare large integers
+            pos, adv = log.pos, log.adv
+            if adv:
+                log.view[pos] = now - before + adv
+                log.adv = 0
+            else:  # asked more than once for one record
+                log.view[pos] = now - before
             log.pos = pos + 1
-            log.adv = 0
-            return now / 1e9
+            return now_s
     except LookupError:
         pass
     return log.slow_time(frame, now)

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 class Unrecorded:
     """Nothing is quick here, so that every question comes by. `elsewhere` is the log for what no task asked."""
 
-    __slots__ = ("adv", "elsewhere", "high", "low", "pos", "randoms", "seconds", "times", "view")
+    __slots__ = ("adv", "elsewhere", "high", "high_s", "low", "low_s", "pos", "randoms", "seconds", "times", "view")
 
     def __init__(self) -> None:
         self.view = NO_WORDS
         self.pos = self.adv = self.low = self.high = 0
+        self.low_s = self.high_s = 0.0
         self.times = self.seconds = self.randoms = {}  # type: ignore[var-annotated]
         self.elsewhere: Answering | None = None
 

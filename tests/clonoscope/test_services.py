@@ -148,6 +148,19 @@ def test_a_clock_that_jumps_is_recorded_as_it_jumped(tmp_path: Path) -> None:
         assert made.faults == []
 
 
+@pytest.mark.parametrize("ask", [clonoscope.time, clonoscope.time_ns], ids=["time", "time_ns"])
+def test_times_at_the_edge_of_what_a_word_can_hold_are_recorded_as_given(ask: Any, tmp_path: Path) -> None:
+    chooser = random.Random(3)
+    with recording(tmp_path) as made, made.task("p").epoch(0) as task:
+        log, given = task.log, [ask()]
+        for _ in range(400):
+            now = chooser.choice((log.low, log.high)) + chooser.randrange(-2_500, 2_500)
+            if chooser.random() < 0.1:
+                task.take(task.records_taken)
+            given.append(ask(_clock=lambda now=now: now))
+        assert values_of(made.folder, "p.0") == given
+
+
 def test_after_the_end_services_answer_and_nothing_is_written(tmp_path: Path) -> None:
     with recording(tmp_path) as made:
         task = made.task("p")
