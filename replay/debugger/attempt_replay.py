@@ -65,7 +65,11 @@ def replay_attempt(
     size = sum(execution.log.lengths.values())
     counts = {"log_bytes": size, "buffers": comparison.compared, "snapshots": comparison.snapshots}
     sentence = f"Attempt {attempt} of {task}, executed again from its own log, is identical: "
-    return f"{sentence}{_made(story, task, attempt, size, comparison.compared)}.", {**counts, **stepping.resolution}
+    said = _made(story, task, attempt, size, comparison.compared)
+    if gone := comparison.snapshots_gone:
+        counts["snapshots_gone"] = gone
+        said += f"; the recording lacks {counted(gone, 'snapshot')} of it to compare with"
+    return f"{sentence}{said}.", {**counts, **stepping.resolution}
 
 
 def stepping_of(source: RecordingSource, plan: Plan, steps: StepWriter, comparison: Comparison) -> Stepping:

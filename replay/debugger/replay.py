@@ -9,7 +9,7 @@ from typing import Any
 
 from replay.bundle.reader import Bundle
 from replay.bundle.whole_records import WholeRecords
-from replay.debugger.agreeing.lacking import first_lack
+from replay.debugger.agreeing.lacking import lack_behind, lack_of_attempt
 from replay.debugger.attempt_replay import replay_attempt
 from replay.debugger.diverging.findings import Findings, OnDivergence
 from replay.debugger.diverging.telling import sentence_of, told
@@ -170,14 +170,13 @@ class _Part:
         try:
             verdict, sentence = yield from replayed.turns()
         except DivergenceFound as found:
-            lack = first_lack(source)
+            lack = lack_behind(source, found)
             if lack is None:
                 raise
             replayed.walk_log()
             raise lack.instead_of(found) from None
         if verdict == "identical":
-            check_shown(source, scene.task)
-            check_gapless(story, scene)
+            _check_whole(source, story, scene)
         steps.write("finish", sentence, causes=_grounds(story, scene, steps, "transition"))
         return _outcome(verdict, scene, steps, sentence, replayed.detail)
 
@@ -213,14 +212,22 @@ def _run_attempt(source: RecordingSource, story: Story, scene: Scene, steps: Ste
     try:
         sentence, detail = replay_attempt(source, story, scene, steps)
     except DivergenceFound as found:
-        lack = first_lack(source)
+        lack = lack_behind(source, found)
         if lack is None:
             raise
         raise lack.instead_of(found) from None
-    check_shown(source, scene.task)
-    check_gapless(story, scene)
+    _check_whole(source, story, scene)
     steps.write("finish", sentence, causes=steps.caused_by("restore"))
     return _outcome("identical", scene, steps, sentence, detail)
+
+
+def _check_whole(source: RecordingSource, story: Story, scene: Scene) -> None:
+    """What is hidden, left out or gone may have differed."""
+    check_shown(source, scene.task)
+    check_gapless(story, scene)
+    lack = lack_of_attempt(source, scene.task, scene.attempt)
+    if lack is not None:
+        raise lack.instead_of_nothing()
 
 
 def _grounds(story: Story, scene: Scene, steps: StepWriter, *kinds: str) -> tuple[str, ...]:
@@ -268,7 +275,8 @@ def _diverged(scene: Scene, steps: StepWriter) -> Outcome:
 def _gone_on(source: RecordingSource, story: Story, scene: Scene, steps: StepWriter) -> Outcome:
     """Past divergences to the end; they prove nothing where the recording lacks something that was there."""
     first = steps.findings.all[0]
-    lack, found = first_lack(source), DivergenceFound(first.sentence, **first.detail)
+    found = DivergenceFound(first.sentence, **first.detail)
+    lack = lack_behind(source, found)
     missing = _unproven(source, story, scene, found) if lack is None else lack.instead_of(found)
     if missing is None:
         return _diverged(scene, steps)

@@ -10,17 +10,17 @@ def check_connections(source: RecordingSource) -> None:
     """Raises `DivergenceFound` at the first channel that comes back to an attempt that still has it."""
     if source.manifest.clock.kind != "virtual":
         return
-    has: dict[tuple[object, object, object], int] = {}
+    has: dict[tuple[str, str, str], int] = {}
     """By task, attempt and channel: the event that it came with."""
     for event in source.events():
         kind, number = event.get("type"), event.get("n")
-        key = event.get("at"), event.get("attempt"), event.get("channel")
+        key = str(event.get("at")), str(event.get("attempt")), str(event.get("channel"))
         task = str(event.get("task"))
         if not isinstance(number, int):
             continue
         if kind == "attempt-started" and event.get("attempt") == 0 and task in source.graph:
             shape = source.graph.task(task)
-            has |= {(task, 0, one): number for one in (*shape.inputs, *(one.channel for one in shape.outputs))}
+            has |= {(task, "0", one): number for one in (*shape.inputs, *(one.channel for one in shape.outputs))}
         elif kind == "channel-lost":
             has.pop(key, None)
         elif kind == "channel-reconnected":

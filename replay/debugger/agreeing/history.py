@@ -14,6 +14,7 @@ from replay.debugger.agreeing.checkpoints import Checkpoints
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.story import Event
+from replay.model import WORLD, channel_id
 
 _CAUSES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "attempt-started": {
@@ -75,6 +76,19 @@ _CAUSES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 _COUNTS = ("received", "skip", "bytes", "records", "records_in", "records_out")
 
+_OF_CHANNELS = frozenset(
+    {
+        "channel-lost",
+        "channel-reconnected",
+        "determinants-request-received",
+        "determinants-requested",
+        "determinants-received",
+        "determinants-returned",
+        "replay-request-received",
+        "replay-requested",
+    }
+)
+
 _LATE = frozenset({"channel-lost"})
 """What an attempt that was ended may still be told."""
 
@@ -94,6 +108,12 @@ class _History:
     failed: dict[tuple[str, int], Event] = field(default_factory=dict)
     restoring: dict[tuple[str, int], int] = field(default_factory=dict)
     last: Event | None = None
+    channels: frozenset[object] = field(init=False)
+
+    def __post_init__(self) -> None:
+        graph = self.source.graph
+        inputs = (one for task in graph.order for one in graph.task(task).inputs)
+        self.channels = frozenset((*inputs, *(channel_id(task, WORLD) for task in graph.order)))
 
     def run(self) -> None:
         checkpoints = Checkpoints(self.source, self._differs)
@@ -104,6 +124,7 @@ class _History:
             self._check_time(number, t_us, event.get("type"))
             self._check_counts(number, event)
             self._check_who(number, event)
+            self._check_channel(number, event)
             self._check_cause(number, event)
             self._check_restored(number, event)
             self._take(number, event)
@@ -128,8 +149,10 @@ class _History:
     def _check_who(self, number: int, event: Event) -> None:
         """What happened at a task happened to the attempt that was there."""
         kind, task, attempt = str(event.get("type")), event.get("at"), event.get("attempt")
-        if not isinstance(task, str) or not isinstance(attempt, int) or task not in self.source.graph:
+        if not isinstance(task, str) or task not in self.source.graph:
             return
+        if not isinstance(attempt, int):
+            self._differs(number, f"{kind} happened at {task}, and names no attempt of it by its number")
         if event.get("task", task) != task:
             self._differs(number, f"{kind} happened at {task}, and tells of {event.get('task')}")
         start = self.starts.get((task, attempt))
@@ -149,6 +172,12 @@ class _History:
                 number,
                 f"{kind} tells of attempt {attempt} of {task}, after attempt {self.latest[task]} of it had begun",
             )
+
+    def _check_channel(self, number: int, event: Event) -> None:
+        kind, channel = str(event.get("type")), event.get("channel")
+        if kind in _OF_CHANNELS and str(channel) not in self.channels:
+            named = "no channel" if channel is None else f"the channel {channel}, which job.json does not have"
+            self._differs(number, f"{kind} names {named}", channel=channel)
 
     def _check_cause(self, number: int, event: Event) -> None:
         kind, of = str(event.get("type")), event.get("re")

@@ -6,7 +6,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from replay.bundle.members import member_name
-from replay.debugger.agreeing.lacking_outside import left_outside_gone, returned_gone, writes_gone, written_gone
+from replay.debugger.agreeing.lacking_outside import (
+    left_outside_gone,
+    returned_gone,
+    told_gone,
+    writes_gone,
+    written_gone,
+)
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.members import barrier_of, placed_buffers, placed_receipts, placed_sendings
@@ -33,6 +39,14 @@ class Lack:
             **{**found.detail, "lacks": self.member},
         )
 
+    def instead_of_nothing(self) -> Missing:
+        """Where all that is there agrees, and this is not there."""
+        return Missing(
+            f"The recording lacks {self.member}, though {self.shown_by}. What is there agrees, but it can't be said "
+            f"whether the replay is identical.",
+            lacks=self.member,
+        )
+
 
 def first_lack(source: RecordingSource) -> Lack | None:
     """The first one from the sources down, if anything is gone."""
@@ -48,6 +62,32 @@ def first_lack(source: RecordingSource) -> Lack | None:
             if lack is not None:
                 return lack
     return None
+
+
+def lack_behind(source: RecordingSource, found: DivergenceFound) -> Lack | None:
+    """What is gone, and may be all that was found."""
+    return first_lack(source) or _lack_there(found)
+
+
+def _lack_there(found: DivergenceFound) -> Lack | None:
+    """Receipts that nothing else than the log that goes on shows to be gone."""
+    member = found.detail.get("lacks")
+    if not isinstance(member, str):
+        return None
+    return Lack(member, "buffers were sent to it in that epoch, and its log goes on")
+
+
+def lack_of_attempt(source: RecordingSource, task: TaskId, attempt: int) -> Lack | None:
+    """The first thing that is gone of what an execution of the attempt takes, follows and is held against."""
+    logs = any(name.endswith(".det") for name in source.members.names("tasks/"))
+    begins = _beginnings(source).get((task, attempt))
+    try:
+        one = _Attempt(source, task, attempt, logs, begins, _answered(source), surmises=False)
+        found = list(one.lacks())
+    except (DivergenceFound, CorruptMember):
+        return None  # damaged, and not gone
+    own = f"tasks/{task}/{attempt}/"
+    return next((one for one in found if one.member.startswith(own) and "/world/" not in one.member), None)
 
 
 def _beginnings(source: RecordingSource) -> dict[tuple[str, int], int]:
@@ -101,7 +141,7 @@ def _and_above(source: RecordingSource, task: TaskId) -> set[str]:
 class _Attempt:
     """One attempt's folder. `logs`: the recording has determinants at all. `begins`: the epoch of the checkpoint that
     it restored; None where it is not known, or where a task need not be given what came since. `answered`: who returned
-    bytes of a log, and on which channels."""
+    bytes of a log, and on which channels. `surmises`: that what it wrote came of a buffer, and not of a timer."""
 
     source: RecordingSource
     task: TaskId
@@ -109,6 +149,7 @@ class _Attempt:
     logs: bool
     begins: int | None = None
     answered: Collection[tuple[str, int, str]] = ()
+    surmises: bool = True
     record_epochs: set[int] = field(default_factory=set)
     barriers: set[int] = field(default_factory=set)
     cut_anything: bool = False
@@ -199,7 +240,7 @@ class _Attempt:
                     yield receipt.epoch, receipt.offset
 
     def _of_outside(self) -> Iterator[Lack]:
-        for gone in (writes_gone, written_gone, left_outside_gone, returned_gone):
+        for gone in (writes_gone, told_gone, written_gone, left_outside_gone, returned_gone):
             for member, shown_by in gone(self.source, self.task, self.attempt):
                 yield Lack(member, shown_by)
 
@@ -242,7 +283,7 @@ class _Attempt:
     def _must_have_received_more(self, i: int, anything: bool) -> bool:
         """Whether its log took buffers that no receipt is of, or what it did came from buffers, and none are there."""
         inputs = self.source.graph.task(self.task).inputs
-        by_itself = self.cut_anything and len(inputs) == 1
+        by_itself = self.surmises and self.cut_anything and len(inputs) == 1
         if not anything and (by_itself or (self.task, self.attempt, inputs[i]) in self.answered):
             return True
         barriers = self._barriers_sent(i)
@@ -307,7 +348,7 @@ class _Attempt:
     def _last_epoch_with_takes(self, i: int) -> int | None:
         task = self.source.graph.task(self.task)
         if len(task.inputs) == 1:
-            return max(self.record_epochs, default=None)
+            return max(self.record_epochs, default=None) if self.surmises else None
         found = None
         for epoch in self.source.epochs(self.task, self.attempt, MAIN):
             data = self.source.log_bytes(self.task, self.attempt, MAIN, epoch)

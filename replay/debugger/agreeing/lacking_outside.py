@@ -30,6 +30,25 @@ def writes_gone(source: RecordingSource, task: TaskId, attempt: int) -> Iterator
                 expected, last = number + 1, epoch
 
 
+_TELLS_OF_WRITES = {"transactional": "epoch-precommitted", "idempotent": "epoch-committed"}
+"""By kind of sink: the event by which all writes of an epoch are outside."""
+
+
+def told_gone(source: RecordingSource, task: TaskId, attempt: int) -> Iterator[tuple[str, str]]:
+    """The same by the events that say how many there are."""
+    tells = _TELLS_OF_WRITES.get(source.manifest.protocol.sink)
+    if tells is None or source.graph.task(task).outputs:
+        return
+    for event in source.events():
+        epoch, records = event.get("epoch"), event.get("records")
+        if (event.get("type"), event.get("task"), event.get("attempt")) != (tells, task, attempt):
+            continue
+        if isinstance(epoch, int) and isinstance(records, int) and records > 0:
+            gone = member_name(task, attempt, "sink", epoch)
+            if gone not in source.members:
+                yield gone, f"event {event.get('n')} ({tells}) tells of {records} records of that epoch"
+
+
 def written_gone(source: RecordingSource, task: TaskId, attempt: int) -> Iterator[tuple[str, str]]:
     """The same of a sink that leaves determinants outside: each of them went there with a write."""
     protocol = source.manifest.protocol

@@ -26,14 +26,16 @@ def check_writes(source: RecordingSource) -> None:
 
 
 _Told = Mapping[tuple[str, int, str], tuple[object, int, object]]
-"""Of each transaction that was sealed, (event, epoch, records), by task, attempt and number."""
+"""Of each transaction that was sealed, or write-ahead log that was flushed, (event, epoch, records), by task, attempt
+and number."""
 
 
 def _told(source: RecordingSource) -> _Told:
     found = {}
+    tells = "epoch-committed" if source.manifest.protocol.sink == "idempotent" else "epoch-precommitted"
     for event in source.events():
         attempt, epoch = event.get("attempt"), event.get("epoch")
-        if event.get("type") == "epoch-precommitted" and isinstance(attempt, int) and isinstance(epoch, int):
+        if event.get("type") == tells and isinstance(attempt, int) and isinstance(epoch, int):
             key = str(event.get("task")), attempt, str(event.get("txn"))
             found[key] = event.get("n"), epoch, event.get("records")
     return found
@@ -49,6 +51,7 @@ class _Writes:
     last: dict[object, Line] = field(default_factory=dict)
     flushed: int = 0
     flushed_epoch: int | None = None
+    in_epoch: Counter[int] = field(default_factory=Counter)
 
     def run(self) -> None:
         before = None
@@ -106,6 +109,7 @@ class _Writes:
                 line, f"is called {name}, where {flushed} was next: a write-ahead log is flushed from its beginning on"
             )
         self.flushed, self.flushed_epoch = int(place) + 1, line[2]
+        self.in_epoch[line[2]] = self.flushed
 
     def _check_transaction(self, line: Line) -> None:
         if line[3].get("txn") is None:
@@ -130,22 +134,25 @@ class _Writes:
 
     def _check_sealed(self) -> None:
         """As many writes as the event says that sealed them; where the member is gone nothing is said."""
-        if self.source.manifest.protocol.sink != "transactional":
+        sink = self.source.manifest.protocol.sink
+        if sink not in ("transactional", "idempotent"):
             return
         for (task, attempt, txn), (event, epoch, records) in self.told.items():
-            if (task, attempt) != (self.task, self.attempt) or self.counted[txn] == records:
+            there = self.counted[txn] if sink == "transactional" else self.in_epoch[epoch]
+            if (task, attempt) != (self.task, self.attempt) or there == records:
                 continue
             path = member_name(self.task, self.attempt, "sink", epoch)
             if path not in self.source.members:
                 continue
             raise DivergenceFound(
-                f"Event {event} says that transaction {txn} of {task} was sealed with {records} records, but {path} "
-                f"has {self.counted[txn]} of it.",
+                f"Event {event} says that transaction {txn} of {task} "
+                f"{'was sealed with' if sink == 'transactional' else 'is flushed, with'} {records} records, but {path} "
+                f"has {there} of it.",
                 member=path,
                 offset=self.last[txn][1] if txn in self.last else 0,
                 event=event,
                 asked=records,
-                logged=self.counted[txn],
+                logged=there,
             )
 
     def _differs(self, line: Line, why: str, **detail: Any) -> NoReturn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,7 @@ class Beyond:
     buffers: int = 0
     uncompared: int = 0
     snapshots: int = 0
+    snapshots_gone: int = 0
 
 
 class Comparison:
@@ -81,7 +82,8 @@ class Comparison:
         self.writes = SinkWrites(source, story, task, own, plan.state)
         self.compared = 0
         self.uncompared = 0
-        self.snapshots = 0
+        self.snapshots = self.snapshots_gone = 0
+        self._acknowledged: Collection[object] | None = None
         self.beyond = Beyond()
 
     @property
@@ -225,6 +227,7 @@ class Comparison:
         for attempt in dict.fromkeys((self.own, *(() if self.beyond.begun else self.against))):
             recorded = self.source.state(self.task, attempt, checkpoint)
             if recorded is None:
+                self._note_gone(attempt, checkpoint)
                 continue
             different = self._different(state, recorded)
             if different and attempt != self.own:
@@ -244,6 +247,25 @@ class Comparison:
                     asked=json_bytes({key: state[key] for key in different}).decode()[:400],
                     logged=json_bytes({key: recorded.get(key) for key in different}).decode()[:400],
                 )
+
+    def _note_gone(self, attempt: int, checkpoint: int) -> None:
+        """A snapshot that the attempt acknowledged was there."""
+        if attempt != self.own or checkpoint not in self._acknowledged_checkpoints():
+            return
+        if self.beyond.begun:
+            self.beyond.snapshots_gone += 1
+        else:
+            self.snapshots_gone += 1
+
+    def _acknowledged_checkpoints(self) -> Collection[object]:
+        if self._acknowledged is None:
+            kind = "checkpoint-acknowledged", self.task, self.own
+            self._acknowledged = [
+                event.get("checkpoint")
+                for event in self.source.events()
+                if (event.get("type"), event.get("task"), event.get("attempt")) == kind
+            ]
+        return self._acknowledged
 
     def _different(self, state: Mapping[str, Any], recorded: Mapping[str, Any]) -> list[str]:
         return [key for key in state if not self._agree(key, state[key], recorded.get(key))]

@@ -356,11 +356,12 @@ class Execution:
     def _check_nothing_left(self, what: str) -> bool:
         """The inputs are at their end: so must the log be. False: nothing is left to do."""
         if self.body.replaying:
-            self._differs(partings.of_rest(self, what))
+            self._differs(partings.out_of_buffers(self, partings.of_rest(self, what)))
             self.body.choices.cursor = None  # nothing can be asked of what is left over
         for k, pending in enumerate(self.pending):
             if pending:
-                self._differs(partings.of_size(self, k, pending[0], self.body.writers[k].available_bytes))
+                found = partings.of_size(self, k, pending[0], self.body.writers[k].available_bytes)
+                self._differs(partings.out_of_buffers(self, found))
                 pending.clear()
         return False
 

@@ -284,8 +284,12 @@ class Following:
         made = f"{bytes_of(size)} of log and {counted(beyond.buffers, 'buffer')}"
         begun = f"from there on attempt {attempt} is a new execution," if self.returned else "it is"
         said = f"; {begun} followed along its own log {end}: {made}"
+        lacking = [counted(beyond.uncompared, "buffer")] if beyond.uncompared else []
         if beyond.uncompared:
             numbers["uncompared"] = beyond.uncompared
-            lacking = counted(beyond.uncompared, "buffer")
-            return f"{said}, of which the recording lacks {lacking} to compare with", {"beyond": numbers}
+        if gone := beyond.snapshots_gone + self.comparison.snapshots_gone:
+            numbers["snapshots_gone"] = gone
+            lacking.append(counted(gone, "snapshot"))
+        if lacking:
+            return f"{said}, of which the recording lacks {' and '.join(lacking)} to compare with", {"beyond": numbers}
         return f"{said}, as recorded", {"beyond": numbers}

@@ -9,7 +9,7 @@ from replay.bundle.members import member_name
 from replay.debugger.executing.plan import Plan
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.recorded.logs import Built
-from replay.debugger.recorded.members import damaged
+from replay.debugger.recorded.members import damaged, placed_sendings
 from replay.errors import CorruptMember
 from replay.model import MAIN, thread_of_output
 from replay.services import Divergence
@@ -120,6 +120,21 @@ def check_log_is_there(at: Execution, found: Divergence) -> None:
             f"replay of {plan.task} asks for {found.asked}. So it can't be said whether it is identical.",
             member=member,
         )
+
+
+def out_of_buffers(at: Execution, found: DivergenceFound) -> DivergenceFound:
+    """Names receipts that aren't there, where buffers of the epoch were sent to it: it may have gone on from them."""
+    epoch, attempts = at.body.epoch, at.plan.take_from
+    for i, name in enumerate(at.shape.inputs):
+        if any(epoch in at.source.epochs(at.plan.task, one, f"received-{i}") for one in attempts):
+            continue
+        channel = at.source.graph.channel(name)
+        for sender in at.source.attempts(channel.source):
+            sendings = placed_sendings(at.source, channel.source, sender, channel.k)
+            if any(of == epoch and frame.receiver_attempt in attempts for _, _, of, frame in sendings):
+                found.detail["lacks"] = member_name(at.plan.task, attempts[0], f"received-{i}", epoch)
+                return found
+    return found
 
 
 def _channel(at: Execution) -> str:

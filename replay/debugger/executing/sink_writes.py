@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NoReturn
 
 from replay.bundle.lines import read_lines
 from replay.bundle.members import member_name
-from replay.causality.life import life_of
+from replay.causality.life import ENDED_WITH_RECORDING, life_of
 from replay.debugger.agreeing.lines import place_of_line
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
@@ -42,7 +42,9 @@ class SinkWrites:
         self.attempt = attempt
         self.held_back = 0
         self._at_once = self._compared and _goes_out_at_once(source, story, task, attempt)
+        self._lasted = self._compared and _lasts_to_the_end(source, story, task, attempt)
         self._not_accepted: Record | None = None
+        self._epoch = self._not_accepted_in = self._checkpoint
         self._sealed = _unnumbered((state or {}).get("transactions"))
         self._sealed_now = False
         self._open: list[Any] = []
@@ -54,7 +56,7 @@ class SinkWrites:
             self._open.append([*made, record.lineage or ()])
         attempt, line = next(self._lines, (self.attempt, None))
         if line is None and self._not_accepted is None:
-            self._not_accepted = record
+            self._not_accepted, self._not_accepted_in = record, self._epoch
         if line is None or not isinstance(line.get("record"), list):
             return False
         if json_bytes(line["record"][:3]) != json_bytes(made):
@@ -80,10 +82,13 @@ class SinkWrites:
 
     def check_accepted(self, epoch: int) -> None:
         """What was made before the next buffer is taken went out before."""
-        record, at_once = self._not_accepted, self._at_once
+        record, at_once, self._epoch = self._not_accepted, self._at_once, epoch
         if record is None or not at_once:
             return
         self._at_once = False  # it is said once
+        self._differs_where_lines_end(record, epoch, "before it takes its next buffer")
+
+    def _differs_where_lines_end(self, record: Record, epoch: int, when: str) -> NoReturn:
         member = member_name(self.task, self.attempt, "sink", epoch)
         if member not in self.source.members:
             raise Missing(
@@ -93,7 +98,7 @@ class SinkWrites:
             )
         raise DivergenceFound(
             f"{member} ends before the write of {_shown(record)}, which the replay of {self.task}, attempt "
-            f"{self.attempt}, gives to the outside world before it takes its next buffer: writes are missing there.",
+            f"{self.attempt}, gives to the outside world {when}: writes are missing there.",
             member=member,
             offset=self.source.members.size(member),
             epoch=epoch,
@@ -102,7 +107,10 @@ class SinkWrites:
         )
 
     def check_all_made(self) -> None:
-        """Where an attempt is at its end, nothing was accepted that it didn't make; of whole receipts alone."""
+        """Where an attempt is at its end, nothing was accepted that it didn't make; of whole receipts alone. And where
+        it is that of the job, all was."""
+        if self._not_accepted is not None and self._lasted:
+            self._differs_where_lines_end(self._not_accepted, self._not_accepted_in, "before the job is at its end")
         attempt, line = next(self._lines, (self.attempt, None))
         if line is None or attempt != self.attempt or self.source.manifest.clock.kind != "virtual":
             return  # an attempt may end before it has made again what the world had of those before it
@@ -143,6 +151,13 @@ def _goes_out_at_once(source: RecordingSource, story: Story, task: TaskId, attem
     life = life_of(story.lives, task, attempt)
     manifest = source.manifest
     return manifest.clock.kind == "virtual" and not manifest.protocol.waits and not (life is not None and life.lingers)
+
+
+def _lasts_to_the_end(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> bool:
+    """Whether the job ended before the attempt did: its last checkpoint was completed, its writes are outside."""
+    life = life_of(story.lives, task, attempt)
+    whole = source.manifest.complete and source.manifest.clock.kind == "virtual"
+    return whole and life is not None and life.ended_by == ENDED_WITH_RECORDING
 
 
 def _shown(record: Record) -> str:

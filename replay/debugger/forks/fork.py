@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from replay.debugger.agreeing.lacking import first_lack
+from replay.debugger.agreeing.lacking import lack_behind
 from replay.debugger.attempt_replay import restored_words, stepping_of
 from replay.debugger.executing.following import Until
 from replay.debugger.executing.verify import operator_of, plan_of_attempt
@@ -103,7 +103,7 @@ def _no_parent(found: Exception, scene: Scene, sink: StepSink | None) -> Outcome
 
 def _check_diverges(source: RecordingSource, found: Exception, finder: PlaceFinder) -> None:
     """A replay that diverges can be forked before that; where the recording lacks something, nothing is proven."""
-    if isinstance(found, DivergenceFound) and (lack := first_lack(source)) is not None:
+    if isinstance(found, DivergenceFound) and (lack := lack_behind(source, found)) is not None:
         raise lack.instead_of(found) from None
     if finder.found is None or isinstance(found, Missing):
         raise found
