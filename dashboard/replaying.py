@@ -207,6 +207,13 @@ def _forks_as_work(
     return told
 
 
+def whose(replay: Replay) -> str:
+    """Of recoveries that were replayed together, the task of the failure that was named."""
+    return replay.task or next(
+        (str(one.get("task")) for one in replay.tasks if one.get("failure") == replay.failure), ""
+    )
+
+
 def _ended(job: Job, replay: Replay, say: Callable[[str], object]) -> dict[str, Any]:
     until_ended(replay, command=f"replay {job.id}", say=say)
     if not replay.readable:
@@ -214,7 +221,7 @@ def _ended(job: Job, replay: Replay, say: Callable[[str], object]) -> dict[str, 
     return {
         "verdict": replay.verdict,
         "sentence": replay.sentence,
-        "task": replay.task,
+        "task": whose(replay),
         "attempt": replay.detail.get("attempt", replay.attempt),
         "failure": replay.failure,
         "steps": replay.steps,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from replay.debugger.writing.words import counted
+
 
 def recorded_words(summary: dict[str, Any]) -> str:
     """A few lines: records, checkpoints, logs and buffers, then every failure with its recovery, phase by phase."""
     lines = [
         f"Recorded {summary['job']} into {summary['out']}: {summary['records']:,} records, "
-        f"{len(summary['failures'])} failures.",
+        f"{counted(len(summary['failures']), 'failure')}.",
         f"  {summary['duration_ms']:,} ms of virtual time, {summary['checkpoints_completed']:,} checkpoints, "
         f"{summary['events']:,} events, {summary['bundle_bytes']:,} bytes.",
         f"  {summary['records_written']:,} records came out, {_deliveries(summary)}.",

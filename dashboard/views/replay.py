@@ -120,9 +120,10 @@ def _failure(replay: Replay) -> Failure | None:
 
 
 def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> dict[str, Any]:
-    """A step past the end shows the last one: a link must open, whatever a replay came to."""
+    """A step past the end shows the last one, and says so: a link must open, whatever a replay came to."""
     last = written.steps - 1
-    step = min(whole(request, "step", 0) or 0, max(0, last))
+    asked = whole(request, "step", 0) or 0
+    step = min(asked, max(0, last))
     row = written.step(step)
     if row is None:
         return {"unread": "No step is written yet."}
@@ -132,6 +133,7 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
     return {
         "step": step,
         "last": last,
+        "past_the_end": asked if asked > step else None,
         "row": row,
         "around": shown,
         "around_first": first,

@@ -158,6 +158,9 @@ def test_a_link_past_the_end_opens_the_last_step(visit: Visit, replay: str) -> N
     page = visit().open(f"/replays/{replay}/?step=99999999")
     last = page.locator("#replay").get_attribute("data-last")
     expect(page.locator("#now")).to_have_attribute("data-shown", last or "")
+    expect(page.locator("#past-the-end")).to_have_text("This replay has no step 99,999,999: this is its last one.")
+    page.keyboard.press("Shift+N")
+    expect(page.locator("#past-the-end")).to_have_count(0)
 
 
 def test_the_buttons_are_links_that_work_without_scripts(visit: Visit, replay: str) -> None:

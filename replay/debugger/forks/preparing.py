@@ -254,7 +254,7 @@ def _below(parent: Making, place: ForkPlace, holder: str) -> str:
     graph, task = parent.source.graph, parent.scene.task
     if holder not in graph.all_downstream(task):
         known = ", ".join(one for one in graph.order if one in graph.all_downstream(task)) or "none"
-        raise WrongSetting(f"{holder} holds nothing of {task}", remedy=f"Holders are below it: {known}")
+        raise WrongSetting(f"nothing of {task} is held by {printable(holder)}", remedy=f"Holders are below it: {known}")
     if place.merged:
         raise WrongSetting("every answer is in by this step", remedy="Fork before the answers are merged")
     return holder

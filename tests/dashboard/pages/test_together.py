@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from dashboard import jobs, store
+from dashboard import jobs, replaying, store
 from dashboard.models import Job, Replay, Status
 from dashboard.queries.lake import lake
 from dashboard.queries.of_task import TaskLane, around, lanes, of_task, open_orders, window
@@ -193,3 +193,9 @@ def test_where_a_replay_was_cancelled_nothing_more_is_promised(row: Replay, owne
         assert told["step"] is None and said in told["why"]
         page = client.get(f"/replays/{row.id}/?step=3&go=continue", follow=True).content.decode()
         assert said in page
+
+
+def test_a_command_names_whose_failure_was_asked_for() -> None:
+    tasks = [{"task": "map-1.0", "failure": 0}, {"task": "sink.1", "failure": 1}]
+    assert replaying.whose(Replay(task="", failure=1, detail={"tasks": tasks})) == "sink.1"
+    assert replaying.whose(Replay(task="map-1.0", failure=1, detail={"tasks": tasks})) == "map-1.0"

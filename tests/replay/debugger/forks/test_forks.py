@@ -186,7 +186,7 @@ REFUSED = [
     ({"change": "order"}, 0, "takes no determinant"),
     ({"change": "value", "value": 5}, 10**9, "has no step 1000000000"),
     ({"change": "operator", "operator": "os:system"}, 3, "is not installed here"),
-    ({"change": "holder", "holder": "source.0"}, 3, "holds nothing of map-1.0"),
+    ({"change": "holder", "holder": "source.0"}, 3, "nothing of map-1.0 is held by source.0"),
     ({"change": "failure", "task": "nobody"}, 3, "there is no task nobody"),
     ({"change": "depth", "depth": "full"}, 1, "the sharing depth that the job ran at"),
 ]
