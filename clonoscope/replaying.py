@@ -6,7 +6,7 @@ import asyncio
 import base64
 import binascii
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -54,6 +54,7 @@ class Replay:
         self.low_s = self.high_s = 0.0
         # Nothing is quick here, so that every question comes by.
         self.times = self.seconds = self.randoms = {}  # type: ignore[var-annotated]
+        self.writes: Callable[[Call, FrameType], None] | None = None
         self.gaps = tuple(gaps)
         self._logs = {epoch: list(log) for epoch, log in logs.items()}
         self._partitions = [str(one) for one in partitions]

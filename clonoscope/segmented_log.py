@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from clonoscope import words as w
+from clonoscope.calls import Call
 from clonoscope.room import Room
 from clonoscope.segments import NO_WORDS, SUFFIX, Segment
 from replay.model import json_bytes
@@ -67,6 +68,7 @@ class SegmentedLog:
         "task",
         "times",
         "view",
+        "writes",
     )  # fmt: skip
 
     def __init__(self, room: Room, task: str, fixed: Mapping[str, Any], *, handed_on: bool = False):
@@ -76,6 +78,8 @@ class SegmentedLog:
         """
         self.room, self.task, self.fixed, self.handed_on = room, task, dict(fixed), handed_on
         self.attempt: int | None = None
+        # Who is told of calls that change something outside, before they are made.
+        self.writes: Callable[[Call, FrameType], None] | None = None
         self.folder: Path | None = None
         self.begun = 0
         self.in_epoch = False

@@ -48,6 +48,7 @@ class Answering(Protocol):
     times: Quick
     seconds: Quick
     randoms: Quick
+    writes: Callable[[Call, FrameType], None] | None
 
     def slow_time_ns(self, frame: FrameType, now: int) -> int:
         """A clock's answer."""
@@ -185,6 +186,8 @@ def external(
     """
     call = Call(function, arguments, keywords, effect=effect, name=name, raises=raises, encode=encode, decode=decode)
     log, frame = _answering(), sys._getframe(1)
+    if effect == "write" and log.writes is not None:
+        log.writes(call, frame)
     if inspect.iscoroutinefunction(function):
         awaited: Awaitable[T] = log.call_async(frame, call)
         return awaited  # type: ignore[return-value]

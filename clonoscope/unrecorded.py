@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
@@ -19,7 +19,20 @@ if TYPE_CHECKING:
 class Unrecorded:
     """Nothing is quick here, so that every question comes by. `elsewhere` is the log for what no task asked."""
 
-    __slots__ = ("adv", "elsewhere", "high", "high_s", "low", "low_s", "pos", "randoms", "seconds", "times", "view")
+    __slots__ = (
+        "adv",
+        "elsewhere",
+        "high",
+        "high_s",
+        "low",
+        "low_s",
+        "pos",
+        "randoms",
+        "seconds",
+        "times",
+        "view",
+        "writes",
+    )
 
     def __init__(self) -> None:
         self.view = NO_WORDS
@@ -27,6 +40,7 @@ class Unrecorded:
         self.low_s = self.high_s = 0.0
         self.times = self.seconds = self.randoms = {}  # type: ignore[var-annotated]
         self.elsewhere: Answering | None = None
+        self.writes: Callable[[Call, FrameType], None] | None = None
 
     def slow_time_ns(self, frame: FrameType, now: int) -> int:
         """The time."""

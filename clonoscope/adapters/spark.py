@@ -167,9 +167,8 @@ class Recorder:
                 given = stand_ins[-1](self.settings.name).task(self.settings.name).given
                 given([column(key), 0, value], str(column(id)) if id else None, sys._getframe(1))
             elif taking is not None:
-                record = taking.record_of(row)
-                # Where it comes from is said if it is known.
-                lineage: dict[str, Any] = {"source": []} if record is None else {"of": record}
+                taking.given += 1
+                lineage = taking.lineage_of(row)
                 taking.task.output([column(key), 0, value], id=str(column(id)) if id else None, **lineage)
 
 
@@ -294,22 +293,31 @@ class RecordedProcessor(_Recorded):
 
 
 class RecordedWriter(_Recorded):
-    """Stands for a writer of `foreach`: what it was given, it gave to its sink."""
+    """Stands for a writer of `foreach`: what it was given, it gave to its sink, unless it says what else."""
 
     def open(self, partition_id: int, epoch_id: int) -> bool:
         """As the writer's own."""
-        return bool(self._what.open(partition_id, epoch_id)) if hasattr(self._what, "open") else True
+        if not hasattr(self._what, "open"):
+            return True
+        at_work, method = self._at_work(), self._what.open
+        return (
+            bool(method(partition_id, epoch_id)) if at_work is None else at_work.opened(method, partition_id, epoch_id)
+        )
 
     def process(self, row: Any) -> None:
         """A row."""
         at_work = self._at_work()
         if at_work is None:
             self._what.process(row)
-            return
-        at_work.call(self._what.process, (row,), {})
-        at_work.task.output([None, 0, plain(row)])
+        else:
+            at_work.written(self._what.process, row)
 
     def close(self, error: Exception | None) -> None:
         """As the writer's own."""
-        if hasattr(self._what, "close"):
+        if not hasattr(self._what, "close"):
+            return
+        at_work = self._at_work()
+        if at_work is None:
             self._what.close(error)
+        else:
+            at_work.closed(self._what.close, error)

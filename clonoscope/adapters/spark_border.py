@@ -9,20 +9,21 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 from clonoscope import services
 from clonoscope.adapters import spark_values as values
 from clonoscope.adapters.spark_containers import container_of
-from clonoscope.adapters.spark_shapes import NotMade, all_of, as_it_was, known_by, merged, shape_of
-from clonoscope.calls import type_of
+from clonoscope.adapters.spark_shapes import NotMade, all_of, as_it_was, known_by, known_parts, merged, shape_of
+from clonoscope.calls import Call, type_of
 from clonoscope.json_values import to_json
 from clonoscope.tasks import Task
 from replay.model import json_bytes
 
 ENGINE = "spark"
-ROWS, CALLS = "rows", "calls"
-"""Forms: called for each row, or otherwise."""
+ROWS, CALLS, WRITER = "rows", "calls", "writer"
+"""Forms: called for each row, otherwise, or a writer of `foreach`: opened, called for each row, closed."""
 # Of a value that is there to be shown, or to be given again: what is larger is not.
 _SHOWN_BYTES, _GIVEN_BYTES = 4_000, 100_000
 _OBJECTS = {"GroupState", "StatefulProcessorHandle", "ValueState", "ListState", "MapState", "TimerValues"}
@@ -32,7 +33,7 @@ _TELLS_TIME = ("GroupState", "TimerValues")
 
 def tell_how(task: Task, form: str, *, whole: bool, results: bool) -> None:
     """How the function is called, and whether more is told of it."""
-    task.border({"is": "begin", "engine": ENGINE, "form": form, "whole": whole, "results": results})
+    task.border({"is": "begin", "engine": ENGINE, "form": form, "whole": whole, "results": results, "writes": results})
 
 
 def unfailing(method: Callable[..., None]) -> Callable[..., None]:
@@ -64,6 +65,7 @@ class Border:
     def _begin(self, form: str) -> None:
         if not self._form:
             self._form = form
+            self.task.log.writes = self._wrote
             tell_how(self.task, form, whole=self._whole, results=True)
         elif self._form != form:
             self.mixed("it is called in several ways")
@@ -75,14 +77,30 @@ class Border:
     # --- a function of rows ---
 
     @unfailing
-    def row(self, found: Any) -> None:
+    def row(self, found: Any, form: str = ROWS) -> None:
         """A row is a call of its own; what rows are made of is said as far as it is new."""
-        self._begin(ROWS)
+        self._begin(form)
         if self._whole:
             grown = merged(self._shape, shape_of(found))
             if grown != self._shape:
                 self._shape = grown
                 self._put("shape", of=as_it_was(grown))
+
+    @unfailing
+    def begins_writing(self) -> None:
+        """A writer is opened."""
+        self._begin(WRITER)
+
+    @unfailing
+    def opened(self, found: bool) -> None:
+        """It said whether it wants rows."""
+        self._put("opened", **self._known(found))
+
+    @unfailing
+    def _wrote(self, call: Call, frame: FrameType) -> None:
+        """The function hands something to the outside."""
+        parts, others = known_parts([*call.arguments, *call.keywords.items()])
+        self._put("write", what=call.name, **{"with": self._known(parts)}, **_some(others=others))
 
     # --- other functions ---
 
@@ -95,18 +113,20 @@ class Border:
         if self._at_work is not None:
             self.mixed("two of its calls are at work at the same time")
         columns = [one for one in (*arguments, *keywords.values()) if values.is_columnar(one)] if takes else []
-        told = [self._given(one, columns) for one in arguments]
-        named = {name: self._given(one, columns) for name, one in keywords.items()}
+        sides = values.sides_of(columns)
+        told = [self._given(one, sides) for one in arguments]
+        named = {name: self._given(one, sides) for name, one in keywords.items()}
         self._put("call", method=method, arguments=told, **_some(keywords=named, row=row))
 
-    def _given(self, one: Any, columns: Sequence[Any] = ()) -> dict[str, Any]:
+    def _given(self, one: Any, sides: Sequence[Sequence[Any]] = ()) -> dict[str, Any]:
         if values.is_iterator(one):
             return {"iterator": True}
         if name := name_of(one):
             return {"stands": name}
-        if values.is_columnar(one) and (at := _index(columns, one)) is not None:
-            more = {"column": at} if len(columns) > 1 else {}
-            return {"rows": values.columnar_rows(columns[0]), **more, **container_of(one)}
+        for columns in sides if values.is_columnar(one) else ():
+            if (at := _index(columns, one)) is not None:
+                more = {"column": at} if len(columns) > 1 else {}
+                return {"rows": values.columnar_rows(columns[0]), **more, **container_of(one)}
         return self._value(one)
 
     def _value(self, one: Any) -> dict[str, Any]:
@@ -134,7 +154,7 @@ class Border:
         if not columns:
             self._put("pull", **({"record": as_it_was(shape_of(one))} if self._whole else {"record": None}))
             return
-        found = [self._given(part, columns) for part in parts]
+        found = [self._given(part, [columns]) for part in parts]
         told: dict[str, Any] = {"parts": found} if type(one) is tuple else {"argument": found[0]}
         self._put("pull", **told)
 
@@ -143,6 +163,12 @@ class Border:
         """It has asked, and there was nothing more."""
         self._is_at_work(call)
         self._put("pull", end=True)
+
+    @unfailing
+    def pull_failed(self, call: object, fault: BaseException) -> None:
+        """It has asked, and the engine had something to raise."""
+        self._is_at_work(call)
+        self._put("pull", **self.refused(fault))
 
     @unfailing
     def gave(self, one: Any, call: object = None) -> None:

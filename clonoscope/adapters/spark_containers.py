@@ -6,7 +6,7 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
-from clonoscope.adapters.spark_shapes import NotMade, all_of, as_it_was, known_by, made, shape_of
+from clonoscope.adapters.spark_shapes import NotMade, all_of, arrow_schema, as_it_was, known_by, made, shape_of
 
 
 def container_of(value: Any) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _contained(rows: Sequence[Any], container: dict[str, Any]) -> Any:
     import pyarrow as pa
 
     kind = next(one for one in ("batch", "table", "chunks", "array") if one in container)
-    schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(container[kind], validate=True)))
+    schema = arrow_schema(container[kind])
     values = [made(row, container.get("of")) for row in rows]
     if kind in ("batch", "table"):
         maker = pa.RecordBatch if kind == "batch" else pa.Table

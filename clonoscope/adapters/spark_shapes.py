@@ -7,18 +7,20 @@ so that one shape holds for all rows; `?` is of what can't be made again.
 
 from __future__ import annotations
 
+import base64
 import datetime
 import decimal
 import hashlib
 import marshal
+import zoneinfo
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 Shape = Any
 NOTHING: Shape = None
 SAME, UNKNOWN = "=", "?"
-ZONED = "zoned"
-"""A time in a zone by its name: made again, it is the same moment at the same distance from UTC."""
+ZONED = "zoned?"
+"""A time in a zone of which nobody knows the name: made again, it is the same moment at the same distance from UTC."""
 _DIGEST_BYTES = 16
 _MARSHAL = 0
 _PLAIN = {type(None), bool, int, float, str, bytes}
@@ -47,7 +49,7 @@ def shape_of(value: Any) -> Shape:
     if kind in _LEAVES:
         return _LEAVES[kind]
     if kind is datetime.datetime:
-        return "datetime" if value.tzinfo is None or type(value.tzinfo) is datetime.timezone else ZONED
+        return _of_moment(value.tzinfo)
     if kind is list:
         return {"list": all_of(map(shape_of, value))}
     if kind is tuple:
@@ -56,6 +58,12 @@ def shape_of(value: Any) -> Shape:
         named = all(type(key) is str for key in value)
         return {"dict": {key: shape_of(one) for key, one in value.items()}} if named else UNKNOWN
     return _of_others(kind.__module__.partition(".")[0], value)
+
+
+def _of_moment(zone: datetime.tzinfo | None) -> Shape:
+    if zone is None or type(zone) is datetime.timezone:
+        return "datetime"
+    return {"zone": zone.key} if type(zone) is zoneinfo.ZoneInfo and zone.key is not None else ZONED
 
 
 def _of_others(library: str, value: Any) -> Shape:
@@ -69,7 +77,23 @@ def _of_others(library: str, value: Any) -> Shape:
         return {"array": dtype, "of": all_of(map(shape_of, value.tolist()))}
     if library == "numpy" and getattr(value, "ndim", None) == 0 and value.dtype.kind in "biufU":
         return {"number": str(value.dtype)}
+    if library == "pyarrow" and hasattr(value, "as_py"):
+        return {"scalar": of_arrow_type(value.type), "of": shape_of(value.as_py())}
     return UNKNOWN
+
+
+def of_arrow_type(type_: Any) -> str:
+    """A type of Arrow's, as text."""
+    import pyarrow as pa
+
+    return base64.b64encode(pa.schema([pa.field("0", type_)]).serialize().to_pybytes()).decode()
+
+
+def arrow_schema(text: str) -> Any:
+    """What was written so, or as a schema."""
+    import pyarrow as pa
+
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text, validate=True)))
 
 
 def all_of(shapes: Iterable[Shape]) -> Shape:
@@ -105,7 +129,7 @@ def merged(one: Shape, other: Shape) -> Shape:
 
 def made(value: Any, shape: Shape) -> Any:
     """A value again, of what JSON holds of it; raises `NotMade`."""
-    if value is None:
+    if value is None and not (isinstance(shape, dict) and "scalar" in shape):
         return None
     if isinstance(shape, dict):
         return _made_of_parts(value, shape)
@@ -135,7 +159,25 @@ def _made_of_parts(value: Any, shape: dict[str, Any]) -> Any:
             import numpy as np
 
             return np.dtype(dtype).type(value)
+        case {"scalar": str(text), "of": of}:
+            import pyarrow as pa
+
+            return pa.scalar(made(value, of), type=arrow_schema(text).field(0).type)
+        case {"zone": str(name)} if isinstance(value, str):
+            return _moment_in(name, value)
     raise NotMade(f"{value!r:.60} is none of {list(shape)}")
+
+
+def _moment_in(name: str, text: str) -> datetime.datetime:
+    """The same moment, where the zone is still as far from UTC then as it was."""
+    try:
+        told = datetime.datetime.fromisoformat(text)
+        found = told.astimezone(zoneinfo.ZoneInfo(name))
+    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError) as fault:
+        raise NotMade(f"{text!r:.60} can't be told in {name!r:.60}") from fault
+    if found.utcoffset() != told.utcoffset():
+        raise NotMade(f"{name!r:.60} is elsewhere here than where it was recorded")
+    return found
 
 
 def _as_it_is(value: Any) -> Any:
@@ -185,6 +227,20 @@ def known_by(value: Any) -> str:
         digest.update(len(part).to_bytes(8, "big"))
         digest.update(part)
     return digest.hexdigest()
+
+
+def known_parts(values: Iterable[Any]) -> tuple[list[Any], list[str]]:
+    """What is known again of what a call is handed, and of which types all else is, which stands there by its type."""
+    parts: list[Any] = []
+    others: list[str] = []
+    for one in values:
+        try:
+            known_by(one)
+            parts.append(one)
+        except (NotMade, RecursionError):
+            others.append(type(one).__qualname__)
+            parts.append(others[-1])
+    return parts, others
 
 
 def _parts(value: Any) -> Iterator[bytes]:
@@ -249,7 +305,7 @@ def _of_pandas(value: Any) -> Iterator[bytes]:
 def _of_arrow(value: Any) -> Iterator[bytes]:
     """By what it says: what lies below nothing is anything."""
     yield str(value.schema.remove_metadata() if hasattr(value, "schema") else value.type).encode()
-    yield from _parts(value.to_pylist())
+    yield from _parts([value.as_py()] if hasattr(value, "as_py") else value.to_pylist())
 
 
 _OF_LIBRARIES = {

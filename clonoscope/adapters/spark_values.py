@@ -36,6 +36,12 @@ def row_bytes(values: Any) -> bytes:
         return json.dumps(plain(values), sort_keys=True, default=str).encode()
 
 
+def sides_of(columns: Sequence[Any]) -> list[Sequence[Any]]:
+    """Columns share their rows; whole frames beside each other, as a cogroup has them, have rows of their own."""
+    are_frames = all(hasattr(one, "columns") for one in columns)
+    return [[one] for one in columns] if are_frames else [columns] if columns else []
+
+
 def columnar_rows(value: Any) -> int:
     """How many."""
     return int(value.num_rows) if hasattr(value, "num_rows") else len(value)
@@ -104,6 +110,8 @@ def plain(value: Any) -> Any:
         return str(value)
     if hasattr(value, "tolist") and isinstance(getattr(value, "ndim", None), int):
         return plain(value.tolist())
+    if hasattr(value, "as_py"):
+        return plain(value.as_py())
     return str(value)
 
 

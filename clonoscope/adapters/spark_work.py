@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from clonoscope.adapters import spark_values as values
-from clonoscope.adapters.spark_border import CALLS, ROWS, Border, tell_how, watched
+from clonoscope.adapters.spark_border import CALLS, ROWS, WRITER, Border, tell_how, watched
 from clonoscope.recording import Recording
 from clonoscope.redaction import said
 from clonoscope.services import current
@@ -159,6 +159,8 @@ class Taking:
         self._hashes = hashes and task.recording.payload != "none"
         self._whole = task.recording.payload == "full"
         self._next = 0
+        # How many outputs the function said that it gave, and whether it is given rows one by one.
+        self.given, self.one_by_one = 0, False
         # Rows that the driver's function holds, to the record that each is. They are kept, so that ids stay theirs.
         self._records: dict[int, tuple[int, Any]] = {}
 
@@ -166,6 +168,11 @@ class Taking:
         """Which of the task's records this very row is."""
         found = self._records.get(id(row))
         return None if found is None else found[0]
+
+    def lineage_of(self, row: Any) -> dict[str, Any]:
+        """What `output` is told of it: the record that it is, or the one that the function is at work on; else none."""
+        record = self.record_of(row)
+        return {"of": record} if record is not None else {} if self.one_by_one else {"source": []}
 
     def row(self, found: Any) -> None:
         """One row, or what a function was given of it."""
@@ -262,8 +269,9 @@ class Work:
             self.border.call(method, arguments, keywords, takes=takes, row=is_row)
         if is_row:
             self._take(self.taking.row, given[0] if len(given) == 1 else tuple(given))
-        elif takes and (columns := [one for one in given if values.is_columnar(one)]):
-            self._take(self.taking.columns, columns)
+        elif takes:
+            for columns in values.sides_of([one for one in given if values.is_columnar(one)]):
+                self._take(self.taking.columns, columns)
         arguments = tuple(self._argument(one, calling) for one in arguments)
         found = self._step(
             function, *arguments, **{name: self._argument(one, calling) for name, one in keywords.items()}
@@ -280,15 +288,16 @@ class Work:
             self._is_told_of = True
             tell_how(self.task, form, whole=False, results=False)
 
-    def row(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    def row(self, function: Callable[..., Any], arguments: tuple[Any, ...], form: str = ROWS) -> Any:
         """As `call`, of a function that is called for each row."""
         if threading.get_ident() != self._thread:
             self._tell_of_threads()
         row = arguments[0] if len(arguments) == 1 else arguments
+        self.taking.one_by_one = True
         self._take(self.taking.row, row)
         border = self.border
         if border is not None:
-            border.row(row)
+            border.row(row, form)
         token = current.set(self.task.log)
         try:
             found = function(*arguments)
@@ -298,8 +307,40 @@ class Work:
         finally:
             current.reset(token)
         if border is not None:
-            border.gave(found)
+            # Nobody looks at what a writer returns.
+            border.gave(None if form == WRITER else found)
         return found
+
+    # --- writers of `foreach` ---
+
+    def opened(self, function: Callable[..., Any], *arguments: Any) -> bool:
+        """A writer is opened; whether it wants rows."""
+        self._tell_how(WRITER)
+        if self.border is not None:
+            self.border.begins_writing()
+        found = bool(self._step(function, *arguments))
+        if self.border is not None:
+            self.border.opened(found)
+        return found
+
+    def written(self, function: Callable[..., Any], row: Any) -> None:
+        """A writer is given a row, which leaves if it gives nothing else for it."""
+        self._tell_how(WRITER)
+        given = self.taking.given
+        self.row(function, (row,), WRITER)
+        if self.taking.given == given:
+            self.task.output([None, 0, values.plain(row)])
+
+    def closed(self, function: Callable[..., Any], fault: Exception | None) -> None:
+        """A writer is closed. What it does because of a fault is none of the attempt's, which is over by then."""
+        if fault is not None and not self.over:
+            if self.border is not None:
+                self.border.pull_failed(None, fault)
+            self.fail(fault)
+        if self.over:
+            function(fault)
+        else:
+            self._step(function, fault)
 
     def _tell_of_threads(self) -> None:
         self._thread = threading.get_ident()
@@ -310,7 +351,15 @@ class Work:
 
     def _each_taken(self, found: Iterator[Any], calling: object) -> Iterator[Any]:
         border = self.border
-        for one in found:
+        while True:
+            try:
+                one = next(found)
+            except StopIteration:
+                break
+            except Exception as fault:
+                if border is not None:
+                    border.pull_failed(calling, fault)
+                raise
             parts = one if type(one) is tuple else (one,)
             columns = [part for part in parts if values.is_columnar(part)]
             self._take(self.taking.columns, columns) if columns else self._take(self.taking.row, one)

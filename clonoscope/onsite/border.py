@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Protocol
 
+from clonoscope.calls import Call
 from clonoscope.errors import EndOfRecording
 from clonoscope.onsite.held import Held
 from clonoscope.onsite.outputs import line_of
@@ -22,6 +23,7 @@ _WORDS = {
     "give": "that it gives something",
     "over": "that it has nothing more",
     "left": "that nobody asks it for more",
+    "opened": "that it is opened",
 }
 
 
@@ -49,22 +51,31 @@ class Told(Protocol):
     def record_place(self) -> str:
         """Where the record in hand was taken."""
 
+    @property
+    def outputs_given(self) -> int:
+        """How many outputs it gave."""
+
 
 @dataclass(slots=True)
 class Border:
     """`compared`: results, and what engine's objects were told, that were held against the recording. `beyond` are
-    behind its end, and of `unverified` ones it can't be told whether they are the same. `untold`: what the function
-    does that nothing is recorded of."""
+    behind its end, and of `unverified` ones it can't be told whether they are the same. `written`: the same of what was
+    handed to the outside, and `unsaid`: where not all of that could be held against it. `untold`: what the function
+    does that nothing is recorded of. `heard`: who looks at what is handed out."""
 
     held: Held
     told: Told
     compared: int = 0
     unverified: int = 0
     beyond: int = 0
+    written: int = 0
+    unsaid: int = 0
     untold: str = ""
+    heard: Callable[[Call, FrameType], None] | None = None
     has_parted: bool = False
     shape: Any = None
     whole: bool = False
+    tells_of_writes: bool = False
     _epoch: int = 0
     _given: int = 0
     _at: int = 0
@@ -83,10 +94,16 @@ class Border:
         self._lines = [line for line in lines if line.get("is") not in _BESIDE]
         self.shape = next((line.get("of") for line in reversed(lines) if line.get("is") == "shape"), None)
         self.whole = any(line.get("whole") is True for line in lines)
+        self.tells_of_writes = any(line.get("writes") is True for line in lines)
         mixed = next((line.get("why") for line in lines if line.get("is") == "mixed"), None)
         if mixed is not None:
             why = f"What passed to the function and back in epoch {epoch} can't be told apart: {mixed}."
             raise Halted(Missing(why, epoch=epoch))
+
+    def wrote(self, call: Call, frame: FrameType) -> None:
+        """The function hands something to the outside."""
+        if self.heard is not None and self.tells_of_writes and not self.has_parted:
+            self.heard(call, frame)
 
     # --- what comes next ---
 
@@ -113,14 +130,21 @@ class Border:
         self._at += 1
         return line
 
-    def other(self, does: str, asked: Any, frame: FrameType | None, line: dict[str, Any] | None = None) -> Halted:
-        """The recording holds something else."""
+    def other(
+        self,
+        does: str,
+        asked: Any,
+        frame: FrameType | None,
+        line: dict[str, Any] | None = None,
+        place: dict[str, Any] | None = None,
+    ) -> Halted:
+        """The recording holds something else. `place`: the job's line, where no frame is at work there."""
         line = self.ahead if line is None else line
         holds = "nothing more" if line is None else _said(line)
         of = f" at record {self.told.record_place}" if self.told.record_place else ""
         found = DivergenceFound(
             f"Epoch {self._epoch}: the function {does}{of}, and the recording holds {holds}.",
-            **self._where(line_of(frame)),
+            **self._where(place or line_of(frame)),
             asked=does if asked is None else _shown(asked),
             logged=holds if line is None or "with" not in line else _shown(line["with"].get("value", holds)),
         )
@@ -190,7 +214,9 @@ class Border:
 
 def _said(line: dict[str, Any]) -> str:
     kind = str(line.get("is"))
-    return f"that it asks {line.get('what')}" if kind == "ask" else _WORDS.get(kind, f"a line {kind!r}")
+    if kind in ("ask", "write"):
+        return f"that it {'asks' if kind == 'ask' else 'hands something to'} {line.get('what')}"
+    return _WORDS.get(kind, f"a line {kind!r}")
 
 
 def _shown(value: Any) -> str:

@@ -10,7 +10,8 @@ from types import FrameType
 from typing import Any, cast
 
 from clonoscope import services
-from clonoscope.errors import Diverged, EndOfRecording
+from clonoscope.calls import Call
+from clonoscope.errors import Diverged, EndOfRecording, RecordedFault
 from clonoscope.interception import intercepting
 from clonoscope.json_values import to_json
 from clonoscope.onsite.answers import Answers
@@ -131,7 +132,7 @@ class Execution:
             stack.callback(self.application.close)
             if self.answers.is_intercepted and len(services.epoch_hooks) == hooks:
                 stack.enter_context(intercepting(*self.asked.only))
-            self.answers.took = self._took
+            self.answers.took, self.answers.writes = self._took, self._wrote
             yield
 
     def _loaded(self, task: StandInTask) -> Application:
@@ -259,6 +260,11 @@ class Execution:
         """Of the record in hand."""
         return "" if self.fed is None else str(self.fed.place)
 
+    @property
+    def outputs_given(self) -> int:
+        """Over the attempt."""
+        return self.outputs.given
+
     def result(self, shown: Any, *, is_held: bool) -> None:
         """The function gave something to its engine."""
         if not is_held and self._beyond is None:
@@ -275,6 +281,10 @@ class Execution:
         """As where the log of answers ends."""
         self.answers.refused = self.answers.refused or found
 
+    def _wrote(self, call: Call, frame: FrameType) -> None:
+        if not self.answers.at_prompt:
+            self.border.wrote(call, frame)
+
     def _took(self, epoch: int, number: int, determinant: Any, site: Any) -> None:
         self.asked_for += site is not None
         self.telling.took(epoch, number, determinant, site)
@@ -285,7 +295,7 @@ class Execution:
             action()
         except Exception as fault:
             self._look_back()
-            self.failed = f"{type(fault).__qualname__}: {fault}"
+            self.failed = self._failed_of(fault)
             if not self._is_as_recorded():
                 raise self._raised(fault) from fault
             self._end()
@@ -301,6 +311,14 @@ class Execution:
             raise self._found
         if self._beyond is not None and self._beyond != self.answers.position:
             raise DivergenceFound("An output was given that the recording does not hold, and the recording goes on.")
+
+    def _failed_of(self, fault: Exception) -> str:
+        """As the recording names it, also where a replay may not make that very exception."""
+        if isinstance(fault, RecordedFault):
+            name = str(self.held.raised).partition(": ")[0]
+            if self.held.raised == f"{name}: {fault.message}" and fault.type.endswith(f".{name}"):
+                return str(self.held.raised)
+        return f"{type(fault).__qualname__}: {fault}"
 
     def _is_as_recorded(self) -> bool:
         """Raised where the recording ends, by the same, or where it does not say by what."""

@@ -13,7 +13,7 @@ from clonoscope import recording
 from clonoscope.onsite.border import Border
 from clonoscope.onsite.messages import readable
 
-Given = Callable[[Any, str | None, FrameType], None]
+Given = Callable[[Any, str | None, FrameType | None], None]
 """(record, id, the job's frame)"""
 
 

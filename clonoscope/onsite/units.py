@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, cast
 
 from clonoscope.json_values import to_json
@@ -62,12 +63,16 @@ class Units:
                 begun[-1][1].append(one)
         lines = iter(self._lines(epoch, [take for take, _ in begun if take is not None]))
         outputs = self.held.outputs(epoch)
-        border = iter(_results_of_rows(self.held.lines("border", epoch)))
-        at_once = _taken_at_once(begun)
+        border = self.held.lines("border", epoch)
+        passed = _by_rows(border)
+        at_once = _taken_at_once(begun) and not _is_of_rows(border)
         for number, (take, log) in enumerate(_joined(begun) if at_once else begun):
             own = tuple(next(lines, {}) for _ in range(take.records if take else 0))
-            results = tuple(one for _, one in zip(own, border, strict=False))
-            self.units.append(Unit(epoch, take, tuple(log), own, _given(outputs, own, number), results))
+            groups = islice(passed, len(own) if take else 1)
+            told = tuple(line for group in groups for line in group)
+            self.units.append(Unit(epoch, take, tuple(log), own, _given(outputs, own, number), told))
+        left_of_border = tuple(line for group in passed for line in group)
+        self.units[-1] = replace(self.units[-1], border=self.units[-1].border + left_of_border)
         claimed = {id(line) for unit in self.units for line in unit.outputs}
         left = tuple(line for line in outputs if id(line) not in claimed)
         if left:
@@ -160,11 +165,24 @@ class Units:
 
 def _is_of_rows(border: Sequence[Mapping[str, Any]]) -> bool:
     """Whether each of its results is of one record: calls that are of many can't be taken apart."""
-    return bool(border) and border[0].get("form") == "rows" and not any(line.get("is") == "mixed" for line in border)
+    is_of_rows = bool(border) and border[0].get("form") in ("rows", "writer")
+    return is_of_rows and not any(line.get("is") == "mixed" for line in border)
 
 
-def _results_of_rows(border: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [line for line in border if line.get("is") == "give"] if _is_of_rows(border) else []
+def _by_rows(border: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """What passed before the first row, then for each row, then behind the last."""
+    if not _is_of_rows(border):
+        return
+    passed = [line for line in border if line.get("is") not in ("begin", "shape")]
+    opened = next((at for at, line in enumerate(passed, 1) if line.get("is") == "opened"), 0)
+    yield passed[:opened]
+    of_row: list[Mapping[str, Any]] = []
+    for line in passed[opened:]:
+        of_row.append(line)
+        if line.get("is") == "give":
+            yield of_row
+            of_row = []
+    yield of_row
 
 
 def _taken_at_once(begun: Sequence[tuple[Take | None, list[Determinant]]]) -> bool:

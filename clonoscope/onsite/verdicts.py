@@ -37,9 +37,10 @@ def ended(one: Execution) -> Outcome:
         f"Attempt {one.held.attempt} of {one.held.task} gives the same again: {same}{states}, of "
         f"{counted(one.records, 'record')} and {counted(one.asked_for, 'answer')}{how}."
     )
-    if one.feed.doubts:
-        sentence += f" Still, {listed(one.feed.doubts)}."
-    return _outcome(one, "identical", sentence, {"doubts": one.feed.doubts} if one.feed.doubts else {})
+    doubts = [*one.feed.doubts, *_unsaid(one)]
+    if doubts:
+        sentence += f" Still, {listed(doubts)}."
+    return _outcome(one, "identical", sentence, {"doubts": doubts} if doubts else {})
 
 
 def parted(one: Execution, found: DivergenceFound | Missing | Diverged) -> Outcome:
@@ -77,8 +78,15 @@ def so_far(one: Execution) -> str:
 def _same(one: Execution) -> str:
     """What was compared."""
     outputs = one.outputs.given - one.outputs.beyond
-    results = [counted(one.border.compared, "result")] if one.border.compared else []
-    return ", ".join([*([counted(outputs, "output")] if outputs or not results else []), *results])
+    border = one.border
+    found = [counted(n, word) for n, word in ((border.compared, "result"), (border.written, "write")) if n]
+    return ", ".join([*([counted(outputs, "output")] if outputs or not found else []), *found])
+
+
+def _unsaid(one: Execution) -> list[str]:
+    """Writes that were only compared as far as could be."""
+    found = one.border.unsaid
+    return [f"of {counted(found, 'write')} it can't be told whether all that was handed over is the same"] * bool(found)
 
 
 def _not_to_be_told(one: Execution) -> list[str]:
@@ -102,7 +110,9 @@ def _not_to_be_told(one: Execution) -> list[str]:
         why.append(f"of {counted(one.border.unverified, 'result')} it can't be told whether it is the same")
     if one.border.untold:
         why.append(one.border.untold)
-    compared = one.outputs.given or one.states or one.border.compared
+    compared = one.outputs.given or one.states or one.border.compared or one.border.written
+    if one.border.untold or not compared:
+        why += _unsaid(one)
     if not compared and not (one.failed and one.held.raised):
         why.append("neither the recording nor the replay has any output or state that could be compared")
     return why

@@ -89,6 +89,27 @@ STOCK = """
 """
 
 
+def test_an_exception_of_a_library_that_failed_an_attempt_fails_it_again(site: Site) -> None:
+    """A replay may not make it: it stands for itself by its name."""
+
+    def look(offset: int) -> int:
+        raise OutOfStock(offset)
+
+    def run(made: Recording) -> None:
+        task = made.task("stock", operator="stock:process")
+        with contextlib.suppress(OutOfStock), task.epoch(0):
+            task.take(3, topic="in", record=[3, 0, 3])
+            clonoscope.external(look, 3, name="left")
+
+    site.write("stock", STOCK.format(then="pass"))
+    bundle = site.record("failing", run)
+    outcome, _ = site.replay(bundle)
+    assert outcome["verdict"] == "identical" and "fails with OutOfStock: 3 as recorded" in outcome["sentence"], outcome
+    site.write("stock", "import clonoscope\ndef process(record):\n    raise ValueError(3)\n")
+    outcome, _ = site.replay(bundle)
+    assert outcome["verdict"] == "diverged", outcome
+
+
 @pytest.mark.parametrize(
     ("then", "verdict", "said"),
     [

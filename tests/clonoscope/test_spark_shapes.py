@@ -54,6 +54,13 @@ VALUES: list[Any] = [
     np.array(["a", None], dtype=object),
     np.int64(4),
     np.float64(2.5),
+    MOMENT.replace(tzinfo=BERLIN),
+    # An hour that is there twice: the second of them.
+    datetime.datetime(2026, 10, 25, 2, 30, tzinfo=BERLIN, fold=1),
+    Row(zoned=7, at=MOMENT.replace(tzinfo=BERLIN)),
+    pa.scalar(7),
+    pa.scalar(None, pa.int64()),
+    (pa.scalar(CENTS), pa.scalar(MOMENT, pa.timestamp("us", tz="Europe/Berlin"))),
 ]
 
 
@@ -61,13 +68,31 @@ VALUES: list[Any] = [
 def test_a_value_is_made_again(value: Any) -> None:
     again = made(through_json(value), json.loads(json.dumps(shape_of(value))))
     assert type(again) is type(value) and known_by(again) == known_by(value)
+    if isinstance(value, datetime.datetime):
+        assert (again, again.tzinfo, again.fold) == (value, value.tzinfo, value.fold)
 
 
-@pytest.mark.parametrize("value", [object(), {1: 2}, MOMENT.replace(tzinfo=BERLIN), datetime.timedelta(1)], ids=kind_of)
+class Elsewhere(datetime.tzinfo):
+    """A zone that nobody else knows."""
+
+    def utcoffset(self, moment: datetime.datetime | None) -> datetime.timedelta:
+        return datetime.timedelta(hours=5)
+
+
+NOBODYS: list[Any] = [object(), {1: 2}, MOMENT.replace(tzinfo=Elsewhere()), datetime.timedelta(1)]
+
+
+@pytest.mark.parametrize("value", NOBODYS, ids=kind_of)
 def test_what_can_not_be_made_again_is_not(value: Any) -> None:
     assert as_it_was(shape_of(value)) == UNKNOWN
     with pytest.raises(NotMade):
         made(through_json(value), as_it_was(shape_of(value)))
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Europe/Nowhere", "../../etc/passwd", "/etc/localtime", ""])
+def test_a_moment_is_not_made_in_a_zone_that_is_another_here(zone: str) -> None:
+    with pytest.raises(NotMade):
+        made("2026-11-19T10:00:00+05:00", {"zone": zone})
 
 
 def test_a_shape_grows_with_what_rows_hold() -> None:

@@ -6,6 +6,7 @@
 import datetime
 import decimal
 import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.functions import col, pandas_udf, struct, udf
+from pyspark.sql.functions import arrow_udf, col, pandas_udf, struct, udf
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import DoubleType, StringType
@@ -26,6 +27,7 @@ import clonoscope
 from clonoscope.adapters.spark import recorder
 
 SHARED = "order long, shard long, cents decimal(10,2), at timestamp, tags array<string>"
+FEWER = "order long, shard long, some double"
 # The workers' too; where a function is replayed there is none.
 FOLDER = os.environ.get("FORMS", ".")
 recorded = recorder("forms", dir=Path(FOLDER) / "recordings", payload="full", intercept=True)
@@ -55,6 +57,12 @@ def by_column(orders: pd.Series, cents: pd.Series) -> pd.Series:
 
 
 @recorded
+def by_array(orders: pa.Array, cents: pa.Array) -> pa.Array:
+    price = pc.multiply(orders.cast(pa.float64()), clonoscope.random())
+    return pc.add(price, cents)  # planted
+
+
+@recorded
 def by_frames(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     for frame in frames:
         frame["order"] = frame["order"] + 0  # planted
@@ -74,6 +82,30 @@ def by_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def by_group(key: tuple[Any, ...], frame: pd.DataFrame) -> pd.DataFrame:
     frame["order"] = frame["order"] + key[0] * 100
     return frame.sort_values("order")  # planted
+
+
+@recorded
+def by_table(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
+    shard = pa.repeat(key[0], table.num_rows)
+    clonoscope.random()
+    return table.set_column(1, "shard", shard).sort_by("some")  # planted
+
+
+@recorded
+def by_parts(key: tuple[pa.Scalar, ...], parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for part in parts:
+        yield part.filter(pc.greater_equal(part["order"], key[0]))  # planted
+
+
+@recorded
+def by_two_frames(key: tuple[Any, ...], orders: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
+    orders["some"] = orders["some"] + limits["most"].sum() + key[0]
+    return orders  # planted
+
+
+@recorded
+def by_two_tables(orders: pa.Table, limits: pa.Table) -> pa.Table:
+    return orders.filter(pc.less(orders["order"], pc.max(limits["most"])))  # planted
 
 
 @recorded
@@ -106,6 +138,35 @@ class Counting(StatefulProcessor):
         pass
 
 
+class Timed(StatefulProcessor):
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.handle = handle
+        self.total = handle.getValueState("total", "total long", ttlDurationMs=3_600_000)
+        self.found = handle.getListState("found", "found long", ttlDurationMs=3_600_000)
+
+    def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:
+        self.total.update((initialState.most + clonoscope.time_ns() % 2,))  # planted
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        total = (self.total.get()[0] if self.total.exists() else 0) + sum(row.order for row in rows)
+        self.total.update((total,))
+        now = timerValues.getCurrentProcessingTimeInMs()
+        for later in (1, 3_600_000):
+            self.handle.registerTimer(now + later)
+        for at in self.handle.listTimers():
+            if at > now + 1:
+                self.handle.deleteTimer(at)
+        yield Row(order=total, shard=key[0])
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+        self.found.appendValue((expiredTimerInfo.getExpiryTimeInMs(),))
+        due = timerValues.getCurrentProcessingTimeInMs() - expiredTimerInfo.getExpiryTimeInMs()
+        yield Row(order=due + len(list(self.found.get())), shard=key[0])  # planted
+
+    def close(self) -> None:
+        pass
+
+
 def totals(rows: list[Row], biggest: int) -> Iterator[dict[str, Any]]:
     for row in rows:
         total = row.order * clonoscope.random() + biggest  # planted
@@ -126,12 +187,37 @@ def by_batch(batch: DataFrame, number: int) -> None:
 
 class Writer:
     def open(self, partition_id: int, epoch_id: int) -> bool:
-        self.given = 0
-        return True
+        self.given = partition_id + epoch_id
+        return clonoscope.external(len, "ready") == 5  # planted
 
-    def process(self, row: Row) -> None:
-        self.given += row.order + row.shard
+    def process(self, row: Row) -> int:
+        self.given += row.order + row.shard  # planted
         clonoscope.external(print, self.given, effect="write")
+        return clonoscope.time_ns()
+
+    def close(self, error: Exception | None) -> None:
+        clonoscope.external(print, "done", self.given, effect="write")  # planted
+
+
+@recorded
+def each(row: Row) -> None:
+    clonoscope.external(print, row.order + row.shard, effect="write")  # planted
+
+
+def with_timers(spark: SparkSession, folder: Path) -> None:
+    """Where timers have a processing time, a query that takes all that is there goes on for ever: this one takes a file
+    each time that it is started."""
+    (folder / "timed").mkdir()
+    orders = spark.readStream.schema(SHARED).json(str(folder / "timed"))
+    began = spark.range(2).selectExpr("id as shard", "id * 1000 as most").groupBy("shard")
+    timed = orders.groupBy("shard").transformWithState(
+        recorded(Timed()), "order long, shard long", "Update", "ProcessingTime", began
+    )
+    query = timed.writeStream.queryName("timed").outputMode("update").foreach(each).trigger(once=True)
+    query = query.option("checkpointLocation", str(folder / "checkpoints" / "timed"))
+    for path in sorted((folder / "in").iterdir()):
+        shutil.copy(path, folder / "timed")
+        query.start().awaitTermination()
 
 
 def run() -> None:
@@ -149,10 +235,17 @@ def run() -> None:
     told = by_row("order", "at", struct("cents", "shard"), "tags")
     rows = orders.select("*", told.alias("told"))
     rows = rows.select("*", pandas_udf(by_column, DoubleType())("order", col("cents").cast("double")).alias("some"))
+    rows = rows.withColumn("some", arrow_udf(by_array, DoubleType())("order", "some"))
     rows = rows.select("order", "shard", "cents", "at", "tags", "told", "some")
     schema = f"{SHARED}, told string, some double"
     shards = rows.mapInPandas(by_frames, schema).mapInArrow(by_batches, schema)
     grouped = shards.groupBy("shard").applyInPandas(by_group, schema)
+    grouped = grouped.select("order", "shard", "some")
+    for function in (by_table, by_parts):
+        grouped = grouped.groupBy("shard").applyInArrow(function, FEWER)
+    limits = spark.range(5).selectExpr("id % 2 as shard", "1000 - id as most")
+    grouped = grouped.groupBy("shard").cogroup(limits.groupBy("shard")).applyInPandas(by_two_frames, FEWER)
+    grouped = grouped.groupBy("shard").cogroup(limits.groupBy("shard")).applyInArrow(by_two_tables, FEWER)
     counts = grouped.groupBy("shard").applyInPandasWithState(
         with_state, "order long, shard long", "count long", "update", GroupStateTimeout.NoTimeout
     )
@@ -163,6 +256,7 @@ def run() -> None:
     second = seen.writeStream.queryName("seen").outputMode("update").foreach(recorded(Writer()))
     for name, query in (("counts", first), ("seen", second)):
         query.option("checkpointLocation", str(folder / "checkpoints" / name)).trigger(availableNow=True).start()
+    with_timers(spark, folder)
     for running in spark.streams.active:
         running.awaitTermination()
     import spark_private
