@@ -42,7 +42,7 @@ class _Writing:
         self.states_left_out = 0
 
     def write(self, name: str) -> None:
-        before: list[Any] = [None] * self.query.sources
+        before = [self.query.begins.get(n) if self._is_whole else None for n in range(self.query.sources)]
         for batch in self.query.batches:
             for n, offset in enumerate(batch.offsets):
                 self._source(n, batch, before[n], offset)
@@ -53,6 +53,11 @@ class _Writing:
         self._append(TOLD, json_bytes(self._told()))
         self.writer.close(self._manifest(name))
 
+    @property
+    def _is_whole(self) -> bool:
+        """Whether its first batch is still there: old ones are removed in time."""
+        return self.query.batches[0].number == 0
+
     def _append(self, name: str, data: bytes) -> None:
         self.writer.append(name, data)
 
@@ -62,6 +67,8 @@ class _Writing:
         listed = self.query.source_files.get((n, _log_offset(offset, batch.number)))
         if listed:
             said["files"] = listed
+        if batch.number == 0 and n in self.query.begins:
+            said["begins"] = self.query.begins[n]
         made = [encode(Timestamp(batch.planned_ms)), encode(Serializable.of(_JSON, json_bytes(said)))]
         for partition, first, records in progress(before, offset) or []:
             names = self.partitions[n]

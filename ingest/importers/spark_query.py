@@ -34,7 +34,10 @@ class Batch:
 
 @dataclass(slots=True)
 class Query:
-    """All that could be read. `source_files` and `sink_files`: {(source, batch): entries}, {batch: entries}."""
+    """All that could be read. `source_files` and `sink_files`: {(source, batch): entries}, {batch: entries}.
+
+    `begins`: where sources that list no files began, before the first batch.
+    """
 
     id: str
     batches: list[Batch]
@@ -42,6 +45,7 @@ class Query:
     operators: list[Operator]
     partitions: dict[tuple[int, int], Partition]
     source_files: dict[tuple[int, int], list[dict[str, Any]]]
+    begins: dict[int, Any]
     sink_files: dict[int, list[dict[str, Any]]]
     committed_without_offsets: list[int]
 
@@ -70,6 +74,7 @@ def read_query(files: CheckpointFiles) -> Query:
         raise files.fault(
             f"commits/{last}", f"batch {last} is committed, and there is no offsets/{last} that planned it"
         )
+    source_files, begins = _source_logs(files)
     counts = {len(one.offsets) for one in batches.values()}
     return Query(
         id=_id(files),
@@ -77,8 +82,9 @@ def read_query(files: CheckpointFiles) -> Query:
         sources=max(counts),
         operators=operators_of(files),
         partitions=partitions_of(files),
-        source_files=_source_files(files),
-        sink_files={number: entries for _, number, entries in _entries(files, _SINK_FILES)},
+        source_files=source_files,
+        begins=begins,
+        sink_files={n: [_of_sink(one) for one in entries] for _, n, entries in _entries(files, _SINK_FILES)},
         committed_without_offsets=sorted(orphaned),
     )
 
@@ -124,29 +130,33 @@ def _commit(files: CheckpointFiles, name: str) -> int | None:
     return None if found is None else files.whole(name, found, "nextBatchWatermarkMs")
 
 
-def _source_files(files: CheckpointFiles) -> dict[tuple[int, int], list[dict[str, Any]]]:
-    """What file sources listed for each batch. A compacted file tells of all before it too, by their numbers."""
-    found: dict[tuple[int, int], list[dict[str, Any]]] = {}
+def _source_logs(files: CheckpointFiles) -> tuple[dict[tuple[int, int], list[dict[str, Any]]], dict[int, Any]]:
+    """What file sources listed for each batch, and where others began. A compacted file tells of all before it too, by
+    their numbers."""
+    listed: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    begins: dict[int, Any] = {}
     for match, number, entries in _entries(files, _SOURCE_FILES):
+        source = int(match["source"])
         for entry in entries:
+            if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
+                begins.setdefault(source, entry)
+                continue
             batch = entry.get("batchId", number)
-            place = int(match["source"]), batch if type(batch) is int else number
-            if entry not in found.setdefault(place, []):
-                found[place].append(entry)
-    return found
+            of_batch = listed.setdefault((source, batch if type(batch) is int else number), [])
+            if entry not in of_batch:
+                of_batch.append(entry)
+    return listed, begins
 
 
-def _entries(files: CheckpointFiles, pattern: re.Pattern[str]) -> list[tuple[re.Match[str], int, list[dict[str, Any]]]]:
+def _entries(files: CheckpointFiles, pattern: re.Pattern[str]) -> list[tuple[re.Match[str], int, list[Any]]]:
     return [
-        (match, int(match["batch"]), [_entry(files, name, line) for line in files.lines(name)])
+        (match, int(match["batch"]), [files.json(name, line, "an entry") for line in files.lines(name)])
         for match, name in files.of(pattern)
     ]
 
 
-def _entry(files: CheckpointFiles, name: str, line: str) -> dict[str, Any]:
-    # Logs of other sources than files hold offsets; a rate source's first entry is one.
-    found = files.json(name, line, "an entry")
-    return found if isinstance(found, dict) else {"entry": found}
+def _of_sink(entry: Any) -> dict[str, Any]:
+    return entry if isinstance(entry, dict) else {"entry": entry}
 
 
 def progress(before: Any, offset: Any) -> list[tuple[str, int, int]] | None:

@@ -14,7 +14,7 @@ from replay.bundle.containers import open_container
 from replay.bundle.pack import write_pack
 from replay.bundle.reader import Bundle, open_bundle
 from replay.debugger.replay import replay
-from replay.log.determinants import Serializable, Timestamp
+from replay.log.determinants import Serializable, Take, Timestamp
 from replay.model import MAIN
 from tests.ingest.importers.checkpoints import copied, imported
 from tests.ingest.importers.streaming_queries import STANDS_STILL_IN, orders
@@ -108,6 +108,45 @@ def test_a_rate_source_tells_its_offsets(hdfs: Path, tmp_path: Path) -> None:
         told = told_of(bundle)
         assert len(told["batches"]) >= 2 and all(one["offsets"][0]["offset"] for one in told["batches"])
         assert any("keeps no state" in line for line in told["lacks"])
+
+
+def kafka_query(folder: Path, batches: list[dict[str, dict[str, int]]], begins: dict[str, dict[str, int]]) -> Path:
+    """As a query over topics leaves it: its source's own log begins with a zero byte (SPARK-19517)."""
+    files = {"metadata": json.dumps({"id": "kafka"}), "sources/0/0": f"\0v1\n{json.dumps(begins)}"}
+    for n, offsets in enumerate(batches):
+        planned = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 1_700_000_000_000 + 1_000 * n})
+        files[f"offsets/{n}"] = f"v1\n{planned}\n{json.dumps(offsets)}"
+        files[f"commits/{n}"] = 'v1\n{"nextBatchWatermarkMs":0}'
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def takes_of(bundle: Bundle, batch: int) -> dict[str, tuple[int, int]]:
+    taken = [one for *_, one in bundle.determinants("source-0.0", 0, MAIN, batch) if isinstance(one, Take)]
+    partitions = bundle.graph.task("source-0.0").partitions
+    return {partitions[one.channel]: (one.first_offset, one.records) for one in taken}
+
+
+def test_a_kafka_source_tells_what_each_batch_took_of_each_partition(tmp_path: Path) -> None:
+    batches = [
+        {"orders": {"0": 25, "1": 40}},
+        {"orders": {"0": 25, "1": 52}, "returns": {"0": 3}},  # the topic came later: nobody says where it began
+        {"orders": {"0": 31, "1": 60}, "returns": {"0": 8}},
+    ]
+    checkpoint = kafka_query(tmp_path / "query", batches, {"orders": {"0": 5, "1": 40}})
+    with bundle_of(checkpoint, tmp_path) as bundle:
+        assert takes_of(bundle, 0) == {"orders[0]": (5, 20)}
+        assert takes_of(bundle, 1) == {"orders[1]": (40, 12)}
+        assert takes_of(bundle, 2) == {"orders[0]": (25, 6), "orders[1]": (52, 8), "returns[0]": (3, 5)}
+    # Of a copy whose oldest batches are gone, the first that is left does not begin where the query did.
+    for gone in ("offsets/0", "commits/0"):
+        (checkpoint / gone).unlink()
+    (tmp_path / "later").mkdir()
+    with bundle_of(checkpoint, tmp_path / "later") as bundle:
+        assert takes_of(bundle, 1) == {} and len(takes_of(bundle, 2)) == 3
 
 
 def test_it_is_ingested_whole_and_no_verdict_says_identical(hdfs: Path, tmp_path: Path) -> None:
