@@ -1,8 +1,11 @@
 """`clonoscope coverage`: a job runs for a while, and what it asks past the recorder is listed, by line."""
 
+import http.server
 import json
 import os
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +68,55 @@ JOB = """
 """
 
 
+# One connection is made before any task begins, and used within.
+CONNECTED = """
+    import socket
+    import sys
+    import urllib.request
+    import clonoscope
+
+    port = int(sys.argv[1])
+    kept = socket.create_connection(("127.0.0.1", port))
+    one, other = socket.socketpair()
+
+    def ask(connection):
+        connection.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n")
+        return connection.recv(1000).decode()
+
+    with clonoscope.start("connected", dir="recordings") as made:
+        with made.task("p").epoch(0):
+            assert clonoscope.external(ask, socket.create_connection(("127.0.0.1", port)))  # UNCOVERED network
+            kept.sendall(b"GET / HTTP/1.0\\r\\n\\r\\n")  # UNCOVERED network
+            assert b"200" in kept.recv(1000)  # UNCOVERED network
+            one.sendall(b"to itself")
+            assert urllib.request.urlopen(f"http://127.0.0.1:{port}/?key=s3cret").read()  # UNCOVERED network
+            assert clonoscope.external(urllib.request.urlopen, f"http://127.0.0.1:{port}/", encode=lambda _: "a cup")
+"""
+
+
+class Shop(http.server.BaseHTTPRequestHandler):
+    """Answers whoever connects."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"a cup")
+
+    def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - as the server calls it
+        """Nobody reads that."""
+
+
+@pytest.fixture
+def shop() -> Iterator[int]:
+    """A real server's port."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Shop) as server:
+        serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+        serving.start()
+        yield server.server_address[1]
+        server.shutdown()
+        serving.join()
+
+
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     made = Site(tmp_path)
@@ -97,6 +149,23 @@ def test_all_that_nothing_covers_is_listed_and_nothing_else(site: Site) -> None:
     assert all(one["text"] and one["function"] in ("process", "<module>") for one in in_tasks)
     outside = {(one["kind"], one["function"]) for one in own if one["within"] == "outside"}
     assert outside == {("environment", "<module>"), ("clock", "in_a_thread")}
+
+
+def test_connections_are_named_with_the_line_that_uses_them(site: Site, shop: int) -> None:
+    site.write("connected", CONNECTED)
+    found, status = heard(site, "--", sys.executable, "connected.py", shop)
+    in_tasks = [one for one in found if one["within"] == "task" and one["kind"] == "network"]
+    assert status == 3 and {("network", one["line"]) for one in in_tasks} == planted(site, "connected"), in_tasks
+    assert {one["file"] for one in in_tasks} == {str(site.folder / "connected.py")}
+    named = {(one["call"], one["text"].partition("(")[0].strip()): one["detail"] for one in in_tasks}
+    place = f"127.0.0.1:{shop}"
+    assert named["socket.sendall", "kept.sendall"] == named["socket.recv", 'assert b"200" in kept.recv'] == place
+    assert named["socket.connect", "assert clonoscope.external"] == place
+    assert named["urllib.Request", "assert urllib.request.urlopen"] == place
+    assert "s3cret" not in str([one["detail"] for one in found])
+    # Before a task begins.
+    outside = {one["call"] for one in found if one["within"] == "outside" and one["file"].endswith("connected.py")}
+    assert "socket.connect" in outside, found
 
 
 def test_the_list_says_what_to_do(site: Site) -> None:

@@ -11,13 +11,17 @@ from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from replay.debugger.hunting.sockets import address, host_of, passing
+
 
 class Call(NamedTuple):
-    """`kind` is one of `KINDS`; `direct`: only where the operator's own code makes it, since libraries use it too."""
+    """`kind` is one of `KINDS`; `direct`: only where the operator's own code makes it, since libraries use it too.
+    `detail`: of what, where that is known."""
 
     kind: str
     name: str
     direct: bool = False
+    detail: str = ""
 
 
 _BUILT_IN = {
@@ -72,6 +76,7 @@ AUDITED = {
     "urllib.Request": "network",
 }
 """Events that the interpreter tells of by itself, and their kinds."""
+_TO_ADDRESSES = ("socket.connect", "socket.bind", "socket.sendto")
 
 CALLED_KINDS = frozenset(kind for table in (_BUILT_IN, _DIRECT, _IN_PYTHON, _DIRECT_IN_PYTHON) for kind, _ in table)
 """The kinds that calls have."""
@@ -126,7 +131,8 @@ class Calls:
             return Call("random", f"random.{name}") if name in _DRAWS and self._is_unseeded(owner) else None
         if isinstance(owner, type) and name in _TODAY and issubclass(owner, date):
             return Call("clock", f"{owner.__name__}.{name}")
-        return None
+        over = passing(owner, name)
+        return None if over is None else Call("network", over[0], detail=over[1])
 
     def in_python(self, frame: FrameType) -> Call | None:
         """A function that has just begun."""
@@ -180,6 +186,10 @@ def audited(event: str, arguments: tuple[Any, ...]) -> tuple[str, str] | None:
         return None
     if event == "mmap.__new__" and first == -1:
         return None  # memory, and no file
+    if event in _TO_ADDRESSES and len(arguments) > 1:
+        return kind, address(arguments[1])
+    if event == "urllib.Request":
+        return kind, host_of(path)
     return kind, path if kind == "files" else ""
 
 

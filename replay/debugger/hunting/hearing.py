@@ -75,7 +75,7 @@ class Hearing:
         if event == "c_call":
             known = self._calls.built_in(frame, argument)
             if known is not None and not (known.direct and not self._is_asked_by_operator(frame)):
-                self._tell(known, frame)
+                self._tell(known, frame, printable(known.detail))
         elif event == "call":
             known = self._calls.in_python(frame)
             caller = frame.f_back
