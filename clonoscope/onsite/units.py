@@ -10,6 +10,7 @@ from typing import Any, cast
 from clonoscope.json_values import to_json
 from clonoscope.onsite.answers import Answers
 from clonoscope.onsite.held import Held
+from clonoscope.onsite.passages import OF_ALL, Line, by_calls, by_rows, is_of_calls, is_of_rows
 from clonoscope.onsite.records import Feed, Reader
 from replay.bundle.members import EVENTS, MANIFEST, member_name
 from replay.bundle.members_in_memory import MembersInMemory
@@ -19,13 +20,16 @@ from replay.log.codec import encode
 from replay.log.determinants import Determinant, Take
 from replay.model import MAIN, json_bytes
 
+Begun = tuple[Take | None, list[Determinant]]
+"""A record, and what was asked up to the next."""
 _TELLING = ("attempt-started", "task-failed", "checkpoint-acknowledged", "gap")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A run of records that were taken at once, and what followed up to the next; without records, what an epoch begins
-    with. `lines` are those of its records, `outputs` what was given meanwhile; `border`: what passed to an engine."""
+    with. Or a call of an engine's, with all that it took in its `log`. `lines` are those of its records, `outputs` what
+    was given meanwhile; `border`: what passed to an engine."""
 
     epoch: int
     take: Take | None
@@ -55,7 +59,7 @@ class Units:
         return found
 
     def _of_epoch(self, epoch: int) -> None:
-        begun: list[tuple[Take | None, list[Determinant]]] = [(None, [])]
+        begun: list[Begun] = [(None, [])]
         for _, _, one in self.held.bundle.determinants(self.held.task, self.held.attempt, MAIN, epoch):
             if isinstance(one, Take):
                 begun += [(Take(one.channel, one.first_offset + n, 1), []) for n in range(one.records)]
@@ -64,8 +68,11 @@ class Units:
         lines = iter(self._lines(epoch, [take for take, _ in begun if take is not None]))
         outputs = self.held.outputs(epoch)
         border = self.held.lines("border", epoch)
-        passed = _by_rows(border)
-        at_once = _taken_at_once(begun) and not _is_of_rows(border)
+        if is_of_calls(border):
+            self._of_calls(epoch, begun, lines, by_calls(border))
+            return
+        passed = by_rows(border)
+        at_once = _taken_at_once(begun) and not is_of_rows(border)
         for number, (take, log) in enumerate(_joined(begun) if at_once else begun):
             own = tuple(next(lines, {}) for _ in range(take.records if take else 0))
             groups = islice(passed, len(own) if take else 1)
@@ -77,6 +84,32 @@ class Units:
         left = tuple(line for line in outputs if id(line) not in claimed)
         if left:
             self.units[-1] = replace(self.units[-1], outputs=self.units[-1].outputs + left)
+
+    def _of_calls(
+        self, epoch: int, begun: list[Begun], lines: Iterator[dict[str, Any]], calls: Sequence[tuple[list[Line], int]]
+    ) -> None:
+        """A call is a unit, with all that it took; one of none has its answers in the one before it."""
+        before, left = begun[0][1], begun[1:]
+        if len(calls) > 1:
+            self.units.append(Unit(epoch, None, tuple(before)))
+            before = []
+        for number, (told, records) in enumerate(calls, 1):
+            taken, left = (left, []) if number == len(calls) else (left[:records], left[records:])
+            log = [*before, *(one for take, asked in taken for one in (take, *asked) if one is not None)]
+            before = []
+            own = tuple(next(lines, {}) for _ in taken)
+            self.units.append(Unit(epoch, None, tuple(log), own, (), tuple(told)))
+        self._claim(epoch)
+
+    def _claim(self, epoch: int) -> None:
+        """Outputs go with the records that they came of; those of which that is not known, with the last call."""
+        first = next(at for at, unit in enumerate(self.units) if unit.epoch == epoch)
+        left = list(self.held.outputs(epoch))
+        for at in range(first, len(self.units)):
+            unit, is_last = self.units[at], at == len(self.units) - 1
+            own = tuple(left) if is_last else _given(left, unit.lines, 1)
+            left = [line for line in left if not any(line is one for one in own)]
+            self.units[at] = replace(unit, outputs=own)
 
     def _lines(self, epoch: int, takes: Sequence[Take]) -> list[dict[str, Any]]:
         lines = self.held.lines("source", epoch)
@@ -120,8 +153,8 @@ class Units:
     def _put_border(self, written: dict[str, bytearray], epoch: int, results: Sequence[Mapping[str, Any]]) -> None:
         """With what is said of all of them: how the function is called, of what shape its rows are."""
         lines = self.held.lines("border", epoch)
-        if _is_of_rows(lines):
-            said = [line for line in lines if line.get("is") in ("begin", "shape")]
+        if is_of_rows(lines) or is_of_calls(lines):
+            said = [line for line in lines if line.get("is") in OF_ALL]
             name = f"tasks/{self.held.task}/{self.held.attempt}/border/{epoch}.ndjson"
             written[name] = bytearray(b"".join(json_bytes(line) + b"\n" for line in (*said, *results)))
 
@@ -163,34 +196,12 @@ class Units:
         return {MANIFEST: made.to_bytes()}
 
 
-def _is_of_rows(border: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether each of its results is of one record: calls that are of many can't be taken apart."""
-    is_of_rows = bool(border) and border[0].get("form") in ("rows", "writer")
-    return is_of_rows and not any(line.get("is") == "mixed" for line in border)
-
-
-def _by_rows(border: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """What passed before the first row, then for each row, then behind the last."""
-    if not _is_of_rows(border):
-        return
-    passed = [line for line in border if line.get("is") not in ("begin", "shape")]
-    opened = next((at for at, line in enumerate(passed, 1) if line.get("is") == "opened"), 0)
-    yield passed[:opened]
-    of_row: list[Mapping[str, Any]] = []
-    for line in passed[opened:]:
-        of_row.append(line)
-        if line.get("is") == "give":
-            yield of_row
-            of_row = []
-    yield of_row
-
-
-def _taken_at_once(begun: Sequence[tuple[Take | None, list[Determinant]]]) -> bool:
+def _taken_at_once(begun: Sequence[Begun]) -> bool:
     """Whether all records of the epoch were taken before anything was asked: then what was asked is of all of them."""
     return len(begun) > 2 and bool(begun[-1][1]) and not any(log for _, log in begun[1:-1])
 
 
-def _joined(begun: Sequence[tuple[Take | None, list[Determinant]]]) -> list[tuple[Take | None, list[Determinant]]]:
+def _joined(begun: Sequence[Begun]) -> list[Begun]:
     """One unit of the first, and one of each run of records: the last has all that was asked."""
     runs: list[Take] = []
     for take, _ in begun[1:]:

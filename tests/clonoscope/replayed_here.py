@@ -17,15 +17,26 @@ from tests.clonoscope.engines import ROOT
 
 def replayed(site: Path, bundle: Path, task: str, *arguments: Any) -> dict[str, Any]:
     """What the command ends with, and its status, where the code is in that folder."""
-    process = _replaying()
-    assert process.stdin is not None and process.stdout is not None
-    asked = ["replay", str(bundle), "--task", task, "--json", *map(str, arguments)]
-    process.stdin.write(json.dumps([str(site), asked]) + "\n")
-    process.stdin.flush()
-    found: dict[str, Any] = json.loads(process.stdout.readline())
+    found = _done(site, ["replay", str(bundle), "--task", task, "--json", *map(str, arguments)])
     lines = (site / "said").read_text().splitlines()
     assert lines, found
     return {**json.loads(lines[-1]), **found}
+
+
+def minimised(site: Path, bundle: Path, task: str, to: str) -> str:
+    """What the command said of the excerpt that it made."""
+    found = _done(site, ["minimise", str(bundle), "--task", task, "--to", to])
+    assert found.get("status") == 0, found
+    return (site / "said").read_text()
+
+
+def _done(site: Path, asked: list[str]) -> dict[str, Any]:
+    process = _replaying()
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(json.dumps([str(site), asked]) + "\n")
+    process.stdin.flush()
+    found: dict[str, Any] = json.loads(process.stdout.readline())
+    return found
 
 
 @functools.cache

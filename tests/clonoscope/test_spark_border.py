@@ -193,6 +193,18 @@ def test_an_incident_of_a_row_is_kept_and_replayed_as_a_test(site: Site) -> None
     assert judged_here(site)
 
 
+def test_an_incident_of_a_call_is_kept_and_replayed_as_a_test(site: Site) -> None:
+    """All that the call took stays with it, of both sides of a cogroup."""
+    bundle = recorded(site, "sides", sides)
+    wrong = CODE["sides"].replace("return orders", "return orders[:1] if len(limits) == 3 else orders")
+    site.write("sides", wrong)
+    done = site.command("minimise", bundle, "--task", "orders-function.0", "--to", "incident.zip")
+    assert done.returncode == 0 and "5 records of 12" in done.stdout, done.stdout + done.stderr
+    assert not judged_here(site)
+    site.write("sides", CODE["sides"])
+    assert judged_here(site)
+
+
 def judged_here(site: Site) -> bool:
     script = "import sys, clonoscope.onsite.incident as one; sys.exit(not one.judged(one.Path('incident.zip')).passed)"
     surroundings = os.environ | {"PYTHONPATH": f"{ROOT}:{site.folder}"}

@@ -16,7 +16,7 @@ import pytest
 from replay.bundle.reader import Bundle, open_bundle
 from replay.debugger.writing.words import counted
 from tests.clonoscope.engines import JOBS, ROOT
-from tests.clonoscope.replayed_here import replayed
+from tests.clonoscope.replayed_here import minimised, replayed
 from tests.clonoscope.spark_once import folder_of_forms
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -156,6 +156,19 @@ def test_an_attempt_that_failed_of_what_it_was_given_fails_of_it_again(folder: P
     """Behind a function that failed, Spark raises where rows are asked for."""
     found = replayed(site(tmp_path / "site"), folder / "forms.zip", "counts-by_frames.0", "--attempt", 0)
     assert found["verdict"] == "identical" and "and fails with ArrowInvalid: " in found["sentence"], found
+
+
+def test_an_incident_of_a_key_is_kept_with_its_timers(folder: Path, tmp_path: Path) -> None:
+    """Of two batches, two keys and their timers, what one key's timer came to."""
+    here = site(tmp_path / "site", CODE.replace("=due + len", "=due + (key[0] == 1) + len"))
+    said = minimised(here, folder / "forms.zip", "timed-Timed.0", "incident.zip")
+    assert "of 8, after" in said, said
+    with open_bundle(here / "incident.zip") as opened:
+        assert opened.manifest.raw["excerpt"]["records"] < 8
+        told = [name for name in opened.members.names("tasks/") if "/border/" in name]
+        lines = [json.loads(line) for name in told for line in opened.members.read(name).splitlines()]
+    calls = [line["method"] for line in lines if line["is"] == "call"]
+    assert calls.count("handleExpiredTimer") == 1 and len(calls) < 6, calls
 
 
 OF_SPARK = {
