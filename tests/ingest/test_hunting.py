@@ -18,6 +18,7 @@ from replay.jobs.options import RecordOptions
 from replay.jobs.record import record
 from replay.protocols import PROTOCOLS
 from replay.simulation.commands import random_options
+from tests.packages.installing import install, write_package
 from tests.replay.debugger.hunting.planting import HIDDEN, PLANTED, marked, names_of, recorded, shop
 
 pytestmark = pytest.mark.slow
@@ -83,6 +84,42 @@ def test_what_is_not_heard_moves(path: Path, tmp_path: Path, name: str) -> None:
     lines = {(file, line) for file, line, _ in marked(path, name, HIDDEN)}
     assert {(one["file"], one["line"]) for one in report["moved"]} <= lines
     assert report["calls"] > 20 and report["ended"] == ""
+
+
+_LATER = """
+from pathlib import Path
+
+from replay.jobs.pass_through import PassThrough
+from replay.model import Record
+
+EXECUTIONS = Path(__file__).with_name("executions")
+
+
+class Later(PassThrough):
+    def open(self, context):
+        super().open(context)
+        with EXECUTIONS.open("a") as file:
+            file.write("x")
+        self.later = EXECUTIONS.stat().st_size > 2
+
+    def on_record(self, record, context):
+        value = {**record.value, "extra": "one way" if self.later else "another"}
+        super().on_record(Record(record.key, record.timestamp, value, record.lineage), context)
+"""
+
+
+def test_what_is_otherwise_by_now_is_put_down_to_no_surroundings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As what follows the second of the day: the same in the first two executions, and another one ever after."""
+    write_package(tmp_path, "late", _LATER)
+    install(tmp_path, "late", ["late.operators:Later = late.operators:Later"])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    bundle = written(tmp_path, "late.operators:Later")
+    (tmp_path / "late" / "executions").write_text("")
+    report = perturb(Attempt(str(bundle), "map-1.0", 0), tmp_path / "hunt.log")
+    assert [one["surroundings"] for one in report["moved"]] == ["again"]
 
 
 def recorded_as(options: RecordOptions, folder: Path) -> Path:

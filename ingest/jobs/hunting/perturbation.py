@@ -78,14 +78,20 @@ def perturb(attempt: Attempt, log_path: Path, tell: Tell = lambda done, total: N
         runs = _Runs(attempt, Path(folder), log_path)
         usual = runs.notes(USUAL)
         found: list[dict[str, Any]] = []
-        moved_alone: Moved | None = None
+        alone, moved_alone = PERTURBED[0], None
         shown: set[int] = set()
         for number, one in enumerate(PERTURBED if usual.calls >= BEGUN else ()):
             tell(number, len(PERTURBED))
             if any(each["surroundings"] == one.name for each in found):
                 continue
             moved = first_moved(usual, runs.notes(one))
-            if one.name == "again":
+            if moved is not None and one is not alone and moved_alone is None:
+                # What an execution gives may have changed since the first two: with the time that has passed, say.
+                moved_alone = first_moved(usual, runs.notes(alone))
+                if moved_alone is not None:
+                    shown.add(moved_alone.call)
+                    found.append(_finding(runs, alone, moved_alone))
+            if one is alone:
                 moved_alone = moved
             elif moved is not None and moved == moved_alone:
                 continue  # it moves anyway: that says nothing of these surroundings

@@ -149,8 +149,10 @@ class _History:
     def _check_who(self, number: int, event: Event) -> None:
         """What happened at a task happened to the attempt that was there."""
         kind, task, attempt = str(event.get("type")), event.get("at"), event.get("attempt")
-        if not isinstance(task, str) or task not in self.source.graph:
+        if task is None or task == WORLD:
             return
+        if not isinstance(task, str) or task not in self.source.graph:
+            self._differs(number, f"{kind} happened at {task}, which is no task of job.json")
         if not isinstance(attempt, int):
             self._differs(number, f"{kind} happened at {task}, and names no attempt of it by its number")
         if event.get("task", task) != task:

@@ -23,9 +23,8 @@ def writes_gone(source: RecordingSource, task: TaskId, attempt: int) -> Iterator
                 number = line.get("n")
                 if not isinstance(number, int):
                     continue
-                before = epoch - 1
-                if number > expected and before >= 0 and before != last:
-                    gone = member_name(task, attempt, "sink", before)
+                gone = member_name(task, attempt, "sink", epoch - 1) if epoch else ""
+                if number > expected and epoch != last and gone and gone not in source.members:
                     yield gone, f"{path} goes on with write {number} where {expected} was next"
                 expected, last = number + 1, epoch
 

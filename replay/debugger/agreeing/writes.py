@@ -57,6 +57,8 @@ class _Writes:
         before = None
         for expected, line in enumerate(self._lines()):
             number = line[3].get("n")
+            if not isinstance(number, int) and self.source.manifest.clock.kind == "virtual":
+                self._differs(line, f"has no number, where {expected} was next")
             if isinstance(number, int) and number != expected:
                 self._differs_or_lacks(line, number, expected)
             self._check_time(line, before)

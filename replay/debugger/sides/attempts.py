@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from replay.debugger.attempt_replay import stepping_of
+from replay.debugger.executing.bystander import Bystander
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution, Plan
 from replay.debugger.executing.verify import UNPROCESSED, operator_of, plan_of_attempt
@@ -57,7 +58,7 @@ class Side:
         self.scene = choose(self.source, self.story, task=self.task, failure=None, attempt=self.attempt)
         try:
             self.plan = plan_of_attempt(self.source, self.story, self.scene.task, self.attempt)
-            operator_of(self.source, self.scene.task)
+            Execution(self.source, self.plan, operator_of(self.source, self.scene.task), Bystander())
         except Missing as missing:
             self.lacks = missing.sentence
         except DivergenceFound as found:

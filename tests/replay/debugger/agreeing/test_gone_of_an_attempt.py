@@ -68,7 +68,17 @@ def test_a_write_ahead_log_is_flushed_to_its_end() -> None:
     assert "is flushed, with" in outcome.sentence and member in outcome.sentence
 
 
-@pytest.mark.parametrize("field, value", [("channel", "map-1.0>sink."), ("channel", None), ("attempt", {})])
+def test_every_write_has_a_number() -> None:
+    members, member = one_failure(), "tasks/sink.0/0/sink/1.ndjson"
+    lines = members.read(member).splitlines(keepends=True)
+    lines[2] = json.dumps({**json.loads(lines[2]), "n": None}).encode() + b"\n"
+    outcome = replay(bundle_of(members.with_(member, b"".join(lines))), failure=0)
+    assert outcome.verdict == "diverged" and "has no number" in outcome.sentence
+
+
+@pytest.mark.parametrize(
+    "field, value", [("channel", "map-1.0>sink."), ("channel", None), ("attempt", {}), ("at", "map-1.9"), ("at", [])]
+)
 def test_an_event_names_a_channel_and_an_attempt(field: str, value: object) -> None:
     members = one_failure()
     lines = [json.loads(line) for line in members.read("events.ndjson").splitlines()]

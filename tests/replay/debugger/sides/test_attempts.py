@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Any
 
@@ -130,3 +131,12 @@ def test_tasks_of_another_shape_are_refused() -> None:
         Side(bundle, "map-1.0", 9, "one")
     with pytest.raises(ReplayError, match="no task"):
         Side(bundle, "nobody", 0, "one")
+
+
+def test_what_can_not_be_made_ready_to_run_is_compared_by_its_logs() -> None:
+    """A snapshot that the operator refuses says so, and nothing breaks off."""
+    members, member = one_failure(), "tasks/map-1.0/0/state/1.json"
+    snapshot = json.loads(members.read(member))
+    damaged = bundle_of(members.with_(member, json.dumps({**snapshot, "operator": {"by_key": 3}}).encode()))
+    report = compare_attempts(Side(damaged, "map-1.0", 0, "one"), Side(damaged, "map-1.0", 1, "other"))
+    assert "can't be restored by its operator" in report["second"]["lacks"]
