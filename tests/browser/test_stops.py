@@ -135,6 +135,17 @@ def test_search_moves_both_ways_tells_its_hits_and_stands_in_the_link(visit: Vis
     expect(second.locator("#find-said")).to_have_text(f"{len(hits)} hits")
 
 
+def test_escape_leaves_the_search_so_that_the_keys_of_the_page_work_again(visit: Visit, replay: str) -> None:
+    page = visit().open(f"/replays/{replay}/?step=0")
+    page.keyboard.press("/")
+    page.keyboard.type(HELD)
+    page.keyboard.press("Escape")
+    expect(page.locator("#find")).not_to_be_focused()
+    expect(page.locator("#find")).to_have_value(HELD)
+    page.keyboard.press("n")
+    _at(page, 1)
+
+
 def test_a_search_that_cannot_be_read_says_where(visit: Visit, replay: str) -> None:
     page = visit().open(f"/replays/{replay}/?step=7")
     page.get_by_role("searchbox", name="Search the steps").fill("kind = sent and knid = x")

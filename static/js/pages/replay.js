@@ -349,6 +349,7 @@ bindKeys([
   { keys: ["Shift Enter"], what: "in the search: the hit before", run: null },
   { keys: ["Ctrl Enter"], what: "in the search: keep it as a breakpoint; in a note: keep the note", run: null },
   { keys: ["↑", "↓", "PageUp", "PageDown", "Home", "End"], what: "in a list that has the focus: scroll it", run: null },
+  { keys: ["Escape"], what: "in a field: leave it, with what stands there", within: "input", run: ({ target }) => target.blur() },
   { keys: ["Escape"], what: "close what is open over the page", run: null },
 ].map((binding) => (place || !binding.run ? binding : { ...binding, run: () => undefined })));
 
