@@ -7,18 +7,21 @@ neighbour there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ingest.lake.step_arrays import NO_STEPS, Ask, Numbers, StepArrays, pieces
+from ingest.lake.step_arrays import MOST_STEPS, NO_STEPS, Ask, Numbers, StepArrays, pieces
 from ingest.lake.step_condition import RANGE
-from ingest.lake.step_plan import Near
+from ingest.lake.step_plan import Asked, Near
 
 LOOKED_UP = 1_000
 SPARSE = 64
+FEW = 4_096
+MANY = 16
+"""One in so many steps is a hit of one side: then all are read at once, with what they have in common."""
 NAMES = frozenset(("task", "actor", "state", "channel"))
 _LARGEST = 2**62
 
@@ -56,41 +59,64 @@ class NearSteps:
         self._ask = ask
         self._coded = coded
         self._steps = steps
+        self._are_many = False
         self.arrays = StepArrays(ask, self.of, steps)
 
     def of(self, plan: Near, begin: int, end: int) -> Numbers:
         """The steps of a relation from begin up to, and without, end."""
         before = plan.related.before
-        ones = self.arrays.of(plan.one, begin, end)
+        columns = tuple(name for name in plan.columns if name not in NAMES or self._coded(name) is not None)
+        everything = self._everything(plan, columns, begin, end)
+        ones = self.arrays.of(plan.one, begin, end) if everything is None else everything[1]
+        self._are_many = len(ones) * MANY > end - begin
         if not len(ones):
             return ones
-        columns = tuple(name for name in plan.columns if name not in NAMES or self._coded(name) is not None)
         first, last = int(ones[0]), int(ones[-1])
         # What stands among them counts in any case; how far beyond others do, depends on what they have in common.
         among = self.arrays.of(plan.other, first, last + 1)
-        one, other = self._common(columns, (ones, among), first, last + 1)
+        if everything is None:
+            one, other = self._common(columns, (ones, among), first, last + 1)
+        else:
+            one, other = everything[0].at(ones), everything[0].at(among)
         found, known = np.zeros(len(ones), np.bool_), one.whole()
         if len(known.steps):
-            reach = self._reach(plan, columns, known)
-            beyond = (reach[0], first) if before else (last + 1, reach[1])
-            outside = self._common(columns, (self.arrays.of(plan.other, *beyond),), *beyond)[0]
+            outside = self._outside(plan, columns, known)
             others = _joined([outside, other] if before else [other, outside], len(columns))
             found[one.known] = _have_near(known, others.whole(), before, plan.related.within)
         return ones[found != plan.related.negated]
 
-    def _reach(self, plan: Near, columns: tuple[str, ...], ones: Common) -> tuple[int, int]:
-        """Where others may stand that count: from the first of these on, or up to the last, and beyond."""
+    def _everything(self, plan: Near, columns: tuple[str, ...], begin: int, end: int) -> tuple[Common, Numbers] | None:
+        """All steps, and which of them are ones, in one go: where there were many before, there may be many again."""
+        if not self._are_many or not isinstance(plan.one, Asked) or end - begin > MOST_STEPS:
+            return None
+        if not columns or not NAMES.isdisjoint(columns):
+            return None
+        asked = f"coalesce({plan.one.condition}, FALSE) AS is_one"
+        query = f"SELECT step, {', '.join(columns)}, {asked} FROM steps WHERE {RANGE}"
+        found = self._ask(query, range_from=begin, range_end=end)
+        ones = np.sort(found["step"][found["is_one"]], kind="stable")
+        return _ordered(found["step"], [found[name] for name in columns]), ones
+
+    def _outside(self, plan: Near, columns: tuple[str, ...], ones: Common) -> Common:
+        """The others before these, or behind them, that may have everything in common with one of them."""
         first, last = int(ones.steps[0]), int(ones.steps[-1])
         before, within = plan.related.before, plan.related.within
         if within is not None:
-            return max(0, first - within), min(self._steps, last + within + 1)
-        edge, beyond = ("min", "step < $edge") if before else ("max", "step > $edge")
+            beyond = (max(0, first - within), first) if before else (last + 1, min(self._steps, last + within + 1))
+            return self._common(columns, (self.arrays.of(plan.other, *beyond),), *beyond)[0]
         condition, params = _alike(columns, ones, before)
-        query = f"SELECT count(*) AS n, COALESCE({edge}(step), 0) AS step FROM steps WHERE {beyond} AND {condition}"
-        found = self._ask(query, edge=first if before else last, **params)
-        if not found["n"][0]:
-            return first, last + 1
-        return min(first, int(found["step"][0])), max(last, int(found["step"][0])) + 1
+        sought = f"{'step < $edge' if before else 'step > $edge'} AND {condition}"
+        params["edge"] = first if before else last
+        found = self._ask(f"{self._selected(columns)} WHERE {sought} LIMIT {FEW + 1}", **params)
+        if len(found["step"]) <= FEW:
+            alike = _ordered(found["step"], [found[name] for name in columns])
+            ends = (int(alike.steps[0]), int(alike.steps[-1]) + 1) if len(alike.steps) else (0, 0)
+            return alike.at(np.intersect1d(self.arrays.of(plan.other, *ends), alike.steps, assume_unique=True))
+        edge = self._ask(f"SELECT {'min' if before else 'max'}(step) AS step FROM steps WHERE {sought}", **params)[
+            "step"
+        ]
+        beyond = (int(edge[0]), first) if before else (last + 1, int(edge[0]) + 1)
+        return self._common(columns, (self.arrays.of(plan.other, *beyond),), *beyond)[0]
 
     def _common(self, columns: tuple[str, ...], wanted: Sequence[Numbers], begin: int, end: int) -> list[Common]:
         """What each of these have in common with others, all of a stretch."""
@@ -108,30 +134,37 @@ class NearSteps:
         if not columns:
             steps = np.arange(begin, end)
             return Common(steps, (), np.ones(len(steps), np.bool_))
-        coded = {name: self._coded(name) for name in columns if name in NAMES}
-        listed = [f"{coded[name]}.code AS {name}" if name in coded else f"steps.{name}" for name in columns]
-        joins = [f"LEFT JOIN {table} ON steps.{name} = {table}.value" for name, table in coded.items()]
-        query, params = f"SELECT step, {', '.join(listed)} FROM steps {' '.join(joins)} WHERE {RANGE}", {}
+        query, params = f"{self._selected(columns)} WHERE {RANGE}", {}
         if len(wanted) <= LOOKED_UP and end - begin > SPARSE * len(wanted):
             query += " AND step IN (SELECT unnest($looked_up))"
             params = {"looked_up": wanted.tolist()}
         found = self._ask(query, range_from=begin, range_end=end, **params)
         return _ordered(found["step"], [found[name] for name in columns])
 
+    def _selected(self, columns: tuple[str, ...]) -> str:
+        """Of steps what they may have in common; names as their numbers."""
+        coded = {name: self._coded(name) for name in columns if name in NAMES}
+        listed = [f"{coded[name]}.code AS {name}" if name in coded else f"steps.{name}" for name in columns]
+        joins = [f"LEFT JOIN {table} ON steps.{name} = {table}.value" for name, table in coded.items()]
+        return f"SELECT {', '.join(('step', *listed))} FROM steps {' '.join(joins)}"
+
 
 def _alike(columns: tuple[str, ...], ones: Common, before: bool) -> tuple[str, dict[str, int]]:
     """What all steps meet that have everything in common with one of these, and as few others as may be."""
     numbers = {name: values for name, values in zip(columns, ones.columns, strict=True) if name not in NAMES}
     bounds = {name: (int(values.min()), int(values.max())) for name, values in numbers.items()}
-    within = " AND ".join(f"{name} BETWEEN $least_{name} AND $most_{name}" for name in bounds) or "TRUE"
-    if "record_count" not in bounds:
-        return within, _bound(bounds)
+    if "record_count" not in bounds or bounds["epoch"][0] == bounds["epoch"][1]:
+        return _within(bounds), _bound(bounds)
     # Records are counted anew in every epoch: of the epoch at the edge only some can be meant, of others all.
     there = bounds["epoch"][0 if before else 1]
-    counts = numbers["record_count"][numbers["epoch"] == there]
+    counts = numbers.pop("record_count")[numbers["epoch"] == there]
     some = "(epoch <> $epoch_there OR record_count BETWEEN $least_there AND $most_there)"
-    params = _bound(bounds | {"there": (int(counts.min()), int(counts.max()))})
-    return f"{within} AND {some}", {**params, "epoch_there": there}
+    params = _bound({**{name: bounds[name] for name in numbers}, "there": (int(counts.min()), int(counts.max()))})
+    return f"{_within(numbers)} AND {some}", {**params, "epoch_there": there}
+
+
+def _within(names: Iterable[str]) -> str:
+    return " AND ".join(f"{name} BETWEEN $least_{name} AND $most_{name}" for name in names) or "TRUE"
 
 
 def _bound(bounds: dict[str, tuple[int, int]]) -> dict[str, int]:
@@ -142,7 +175,8 @@ def _bound(bounds: dict[str, tuple[int, int]]) -> dict[str, int]:
 def _ordered(steps: Numbers, columns: Sequence[Numbers]) -> Common:
     known = np.ones(len(steps), np.bool_)
     for column in columns:
-        known &= ~np.ma.getmaskarray(column)
+        if np.ma.isMaskedArray(column):
+            known &= ~np.ma.getmaskarray(column)
     plain = [np.ma.getdata(column).astype(np.int64, copy=False) for column in columns]
     if len(steps) > 1 and not (steps[1:] > steps[:-1]).all():
         order = np.argsort(steps, kind="stable")
@@ -172,12 +206,13 @@ def _have_near(ones: Common, others: Common, before: bool, within: int | None) -
         other.sort(kind="stable")
     # Of others with nothing in common the nearest are farther apart than the edge of what is looked at.
     if before:
-        beside = np.searchsorted(other, one, "left") - 1
-        apart = one - other[np.maximum(beside, 0)]
+        beside = np.searchsorted(other, one, "left")
+        beside -= 1
+        apart = one - other.take(beside, mode="clip")
         there, most = beside >= 0, place
     else:
         beside = np.searchsorted(other, one, "right")
-        apart = other[np.minimum(beside, len(other) - 1)] - one
+        apart = other.take(beside, mode="clip") - one
         there, most = beside < len(other), width - 1 - place
     return there & (apart <= (most if within is None else np.minimum(most, within)))
 
@@ -194,8 +229,8 @@ def _numbered(
         ones, others, spans = _squeezed(ones, others)
     found = []
     for columns, place in ((ones, places[0]), (others, places[1])):
-        numbers = np.zeros(len(place), np.int64)
-        for column, (least, most) in zip(columns, spans, strict=True):
+        numbers = columns[0] - spans[0][0] if columns else np.zeros(len(place), np.int64)
+        for column, (least, most) in zip(columns[1:], spans[1:], strict=True):
             numbers *= most - least + 1
             numbers += column
             numbers -= least

@@ -18,7 +18,7 @@ from ingest.lake.step_search import StepSearch, windows
 from ingest.lake.steps import ParquetStepSink
 from replay.debugger.ports import step_of
 from replay.debugger.searching.language import parsed
-from tests.ingest.searches import Steps, searches, written
+from tests.ingest.searches import KINDS, Steps, compared, related, searches, where, written
 from tests.ingest.test_steps import Written, a_step
 
 pytestmark = pytest.mark.slow
@@ -39,6 +39,9 @@ def small_windows() -> object:
         patch.setattr(step_search, "FIRST_WINDOW_STEPS", 7)
         patch.setattr(step_search, "LARGEST_WINDOW_STEPS", 30)
         patch.setattr(step_arrays, "MOST_STEPS", 11)
+        # Both ways of reading, and of looking beyond a stretch, are taken.
+        patch.setattr(step_near, "MANY", 1_000)
+        patch.setattr(step_near, "FEW", 2)
         patch.setattr(step_near, "LOOKED_UP", 3)
         patch.setattr(step_near, "SPARSE", 2)
         yield
@@ -147,6 +150,23 @@ def test_what_determinants_say_cannot_be_asked_of_older_steps(tmp_path: Path) ->
         StepSearch(reader, [parsed("value = 3")])
     with StepSearch(reader, [parsed("epoch = 0")]) as found:
         assert found.after(-1) == 0
+
+
+@pytest.mark.parametrize("scope", ["record", "epoch"])
+@pytest.mark.parametrize("way", ["preceded", "not preceded", "followed", "not followed"])
+def test_what_relates_most_of_all_steps_is_found_whole(
+    way: str, scope: str, worlds: list[tuple[Steps, StepReader]]
+) -> None:
+    """Where one side is in every stretch: then all is read at once, with what it has in common."""
+    for steps, reader in worlds:
+        for kind in KINDS:
+            text = f"(step > -1) {way} by kind = {kind} in the same {scope}"
+            everything, others = where(lambda _: True), where(compared("kind", "=", kind))
+            hits = related(everything, others, "preceded" in way, way.startswith("not"), [scope], None)(steps)
+            with StepSearch(reader, [parsed(text)]) as found:
+                assert set(found.listed(0, len(steps.rows))) == hits, text
+                assert found.after(-1) == min(hits, default=None), text
+                assert found.before(len(steps.rows)) == max(hits, default=None), text
 
 
 def test_what_two_steps_have_in_common_may_be_any_number(tmp_path: Path) -> None:
