@@ -82,7 +82,8 @@ def lack_of_attempt(source: RecordingSource, task: TaskId, attempt: int) -> Lack
     logs = any(name.endswith(".det") for name in source.members.names("tasks/"))
     begins = _beginnings(source).get((task, attempt))
     try:
-        one = _Attempt(source, task, attempt, logs, begins, _answered(source), surmises=False)
+        # Not by what it returned: one that recovers passes on what others returned to it.
+        one = _Attempt(source, task, attempt, logs, begins, surmises=False)
         found = list(one.lacks())
     except (DivergenceFound, CorruptMember):
         return None  # damaged, and not gone

@@ -96,3 +96,12 @@ def test_nothing_is_gone_where_a_timer_wrote_before_anything_came() -> None:
     assert bundle.members.size(f"{folder}sent-0/3.buf") and f"{folder}received-0/3.rcv" not in bundle.members
     outcome = replay(bundle, task="count.0", attempt=2)
     assert outcome.verdict == "identical", outcome.sentence
+
+
+def test_nothing_is_gone_where_a_recovering_task_passed_on_what_was_returned_to_it() -> None:
+    """It returned bytes of a log that only a channel could have brought it, of which it had received nothing yet."""
+    bundle = recorded(random_options(911048))
+    assert bundle.members.size("tasks/dispatch.1/1/received-0/0.rcv")
+    assert "tasks/dispatch.1/1/received-1/0.rcv" not in bundle.members
+    outcome = replay(bundle, task="dispatch.1", attempt=1)
+    assert outcome.verdict == "identical", outcome.sentence
