@@ -89,8 +89,9 @@ class CheckpointFiles:
     def lines(self, name: str, versions: tuple[str, ...] = ("v1",)) -> list[str]:
         """The lines of a log's file behind the one that names its version."""
         try:
-            # A Kafka source's log begins with a zero byte, which the first version of such logs could not do without.
-            version, *lines = self._data[name].decode("utf-8").removeprefix("\0").split("\n")
+            # A Kafka source's own log begins with a zero byte, which its first version could not do without.
+            data = self._data[name].removeprefix(b"\0" if name.startswith("sources/") else b"")
+            version, *lines = data.decode("utf-8").split("\n")
         except UnicodeDecodeError as fault:
             raise self.fault(name, "the file is not UTF-8", fault.start) from None
         if version not in versions:

@@ -42,7 +42,9 @@ class _Writing:
         self.states_left_out = 0
 
     def write(self, name: str) -> None:
-        before = [self.query.begins.get(n) if self._is_whole else None for n in range(self.query.sources)]
+        # Old batches are removed in time: the first that is left need not be the first that there was.
+        begins = self.query.begins if self.query.batches[0].number == 0 else {}
+        before = [begins.get(n) for n in range(self.query.sources)]
         for batch in self.query.batches:
             for n, offset in enumerate(batch.offsets):
                 self._source(n, batch, before[n], offset)
@@ -52,11 +54,6 @@ class _Writing:
         self._events()
         self._append(TOLD, json_bytes(self._told()))
         self.writer.close(self._manifest(name))
-
-    @property
-    def _is_whole(self) -> bool:
-        """Whether its first batch is still there: old ones are removed in time."""
-        return self.query.batches[0].number == 0
 
     def _append(self, name: str, data: bytes) -> None:
         self.writer.append(name, data)

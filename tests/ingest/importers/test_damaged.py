@@ -44,6 +44,7 @@ def flip(name: str) -> Callable[[Path], None]:
 
 FAULTS: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "offsets of no version": (put("offsets/1", b"{}"), "offsets/1", "must be its version"),
+    "offsets behind a zero byte": (put("offsets/1", b"\0v1\n{}\n{}"), "offsets/1", "must be its version"),
     "offsets of a later version": (put("offsets/1", b"v9\n{}\n{}"), "offsets/1", "v1 is read"),
     "offsets cut behind the version": (put("offsets/1", b"v1\n"), "offsets/1", "the batch's own line is missing"),
     "offsets without a source": (put("offsets/1", b"v1\n{}\n"), "offsets/1", "an offset of each source"),
