@@ -22,7 +22,10 @@ PRODUCTION_SETTINGS = (
     "SECRET_KEY",
     "ALLOWED_HOSTS",
 )
+# Where this is set, each of the hundreds of processes that the tests start compiles again all that it imports.
+SLOWING = ("PYTHONDONTWRITEBYTECODE",)
 NO_TESTS_COLLECTED = 5
+BROWSER_TESTS = "tests/browser"
 
 
 @dataclass(slots=True)
@@ -59,10 +62,11 @@ class Check:
 
 @dataclass(slots=True)
 class Pytest:
-    """One run of pytest; its output is shown as it comes."""
+    """One run of pytest; its output is shown as it comes, or at its end where another one's comes meanwhile."""
 
     name: str
     arguments: list[str]
+    shown_at_the_end: bool = False
     left_out: list[str] = field(default_factory=list)
     tests: int = 0
     status: int | None = None
@@ -72,9 +76,14 @@ class Pytest:
         started = time.monotonic()
         report = folder / f"{self.name.replace(' ', '-')}.xml"
         command = [sys.executable, "-m", "pytest", f"--junit-xml={report}", *self.arguments]
-        self.status = subprocess.run(
-            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, check=False
-        ).returncode
+        with tempfile.TemporaryFile(dir=folder) as kept:
+            shown = kept if self.shown_at_the_end else None
+            self.status = subprocess.run(
+                command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=shown, stderr=shown, check=False
+            ).returncode
+            if shown is not None:
+                kept.seek(0)
+                print(f"\n--- {self.name} ---\n{kept.read().decode(errors='replace')}", flush=True)
         if self.status == NO_TESTS_COLLECTED and none_is_good:
             self.status = 0
         self.duration_s = time.monotonic() - started
@@ -122,19 +131,41 @@ def run_in_turn(checks: list[Check], environment: dict[str, str]) -> None:
         check.run(environment)
 
 
+def workers() -> int:
+    """One more than processors: tests that wait for a child leave theirs to another."""
+    return min(os.cpu_count() or 1, 4) + 1
+
+
+def side_by_side(processes: int, mark: str, *paths: str) -> list[str]:
+    return ["-q", "-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder", "-m", mark, *paths]
+
+
+def files_with(mark: str) -> list[str]:
+    """Only these are collected: to find a few tests, each worker would import all others too."""
+    paths = sorted((ROOT / "tests").rglob("test_*.py"))
+    return [str(path.relative_to(ROOT)) for path in paths if f"pytest.mark.{mark}" in path.read_text()]
+
+
 def everything(environment: dict[str, str], folder: Path) -> list[Check | Pytest]:
     checks = static_checks()
     beside = threading.Thread(target=run_in_turn, args=(checks, environment))
     beside.start()
-    side_by_side = ["-q", "-n", str(min(os.cpu_count() or 1, 4)), "--dist", "loadfile", "--no-loadscope-reorder", "-m"]
-    short = Pytest("pytest", [*side_by_side, "not screenshots and not processes and not timed"])
-    short.run(environment, folder, none_is_good=False)
+    short = "not screenshots and not processes and not timed"
+    # Tests in a browser wait more than they compute, and each of their workers has a server and a Spark of its own: so
+    # they are few, and the processors go to the others meanwhile.
+    pages = Pytest("pytest browser", side_by_side(2, short, BROWSER_TESTS), shown_at_the_end=True)
+    in_browser = threading.Thread(target=pages.run, args=(environment, folder, False))
+    in_browser.start()
+    others = Pytest("pytest", side_by_side(workers(), short, f"--ignore={BROWSER_TESTS}"))
+    others.run(environment, folder, none_is_good=False)
+    in_browser.join()
     beside.join()
-    processes = Pytest("pytest processes", [*side_by_side, "processes and not screenshots"])
+    whole = "processes and not screenshots"
+    processes = Pytest("pytest processes", side_by_side(workers(), whole, *files_with("processes")))
     processes.run(environment, folder, none_is_good=True)
-    timed = Pytest("pytest timed", ["-q", "-m", "timed and not screenshots"])
+    timed = Pytest("pytest timed", ["-q", "-m", "timed and not screenshots", *files_with("timed")])
     timed.run(environment, folder, none_is_good=True)
-    return [*checks, short, processes, timed]
+    return [*checks, pages, others, processes, timed]
 
 
 def only_pytest(arguments: list[str], environment: dict[str, str], folder: Path) -> list[Check | Pytest]:
@@ -186,13 +217,17 @@ def summary(results: list[Check | Pytest], dirt: str, duration_s: float) -> int:
     return 0
 
 
+def environment_of(folder: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in (*PRODUCTION_SETTINGS, *SLOWING)}
+    return kept | {"CLONOSCOPE_DATA": str(folder / "data"), "PYTHONUNBUFFERED": "1"}
+
+
 def main(arguments: list[str]) -> int:
     started = time.monotonic()
     before = None if arguments else tree_state()
     with tempfile.TemporaryDirectory(prefix="clonoscope-checks-") as name:
         folder = Path(name)
-        environment = {key: value for key, value in os.environ.items() if key not in PRODUCTION_SETTINGS}
-        environment |= {"CLONOSCOPE_DATA": str(folder / "data"), "PYTHONUNBUFFERED": "1"}
+        environment = environment_of(folder)
         if arguments[:1] == ["--screenshots"]:
             results = screenshots(environment, folder)
         elif arguments:

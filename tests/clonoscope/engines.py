@@ -99,7 +99,7 @@ def kill_after(process: "subprocess.Popen[str]", lines: int) -> list[Any]:
     said = [json.loads(process.stdout.readline()) for _ in range(lines)]
     process.send_signal(signal.SIGKILL)
     rest = process.stdout.read()
-    process.wait(timeout=60)
+    process.wait(timeout=120)
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             stream.close()
@@ -111,6 +111,6 @@ def kill_after(process: "subprocess.Popen[str]", lines: int) -> list[Any]:
 
 def run_to_the_end(process: "subprocess.Popen[str]") -> list[Any]:
     """What it said."""
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=300)
     assert process.returncode == 0, out
     return [json.loads(line) for line in out.splitlines()]

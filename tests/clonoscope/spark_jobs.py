@@ -9,6 +9,8 @@ from pathlib import Path
 from ingest.java import find_java, java_home
 from tests.clonoscope.engines import ROOT
 
+# A session of seconds is over before thorough compiling and a collector of several threads pay.
+JAVA_OPTIONS = "-XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1 -Xss4m"
 EXAMPLE = ROOT / "docs" / "examples" / "orders.py"
 
 
@@ -22,6 +24,7 @@ class SparkJob:
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "PYTHONPATH": str(ROOT),
+            "PYSPARK_SUBMIT_ARGS": f'--driver-java-options "{JAVA_OPTIONS}" pyspark-shell',
             "SPARK_LOCAL_IP": "127.0.0.1",
         }
         self.process = subprocess.Popen(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.server_process import wait_until
 from ingest.lake.step_reader import StepReader
 from ingest.launch import (
     IngestCancelled,
@@ -93,10 +94,14 @@ class OnFirst:
             self.act()
 
 
+def begun() -> dict[int, str]:
+    """What this process itself began: a server that other tests still use has a child waiting, too."""
+    return {pid: command for pid, command in descendants(os.getpid()).items() if parent_of(pid) == os.getpid()}
+
+
 def children() -> list[int]:
-    """Of this process itself: a server that other tests still use has a child waiting, too."""
-    found = descendants(os.getpid()).items()
-    return [pid for pid, command in found if "ingest.jobs.replay" in command and parent_of(pid) == os.getpid()]
+    """What is just being started has no command line for a moment, and is not among them."""
+    return [pid for pid, command in begun().items() if "ingest.jobs.replay" in command]
 
 
 @pytest.mark.processes
@@ -127,32 +132,33 @@ def test_a_killed_child_is_told_from_a_failed_replay(long_pack: Path, tmp_path: 
 
 @pytest.mark.processes
 def test_a_spare_child_does_the_next_replay(pack: Path, tmp_path: Path):
+    before = begun().keys()
     spare = SpareReplay(tmp_path / "replay.log")
     spare.prepare()
     spare.prepare()
-    waiting = children()
-    assert len(waiting) == 1
+    (waiting,) = begun().keys() - before
+    wait_until(lambda: waiting in children(), "the start of the child", 10)
     seen: list[int] = []
     request = ReplayRequest(pack, tmp_path / "steps", failure=0)
     outcome = run_replay(
         request, tmp_path / "replay.log", lambda _: seen.extend(children() if not seen else ()), spare=spare
     )
-    assert seen == waiting
+    assert seen == [waiting]
     assert outcome["verdict"] == "identical"
-    wait_until_gone(waiting)
+    wait_until_gone(seen)
 
 
 @pytest.mark.processes
 def test_a_spare_child_that_was_killed_is_replaced_and_one_that_is_not_needed_ends(pack: Path, tmp_path: Path):
     spare = SpareReplay(tmp_path / "replay.log")
     spare.prepare()
-    (killed,) = children()
+    (killed,) = wait_until(children, "the start of a child", 10)
     os.kill(killed, signal.SIGKILL)
     os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)
     request = ReplayRequest(pack, tmp_path / "steps", failure=0)
     assert run_replay(request, tmp_path / "replay.log", spare=spare)["verdict"] == "identical"
     spare.prepare()
-    waiting = children()
+    waiting = wait_until(children, "the start of another one", 10)
     assert len(waiting) == 1
     spare.stop()
     wait_until_gone(waiting)

@@ -47,7 +47,7 @@ def small_windows() -> object:
         yield
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(search=searches(), number=st.integers(0, WORLDS - 1), places=st.lists(st.integers(-1, 90), max_size=3))
 def test_every_search_finds_what_brute_force_finds(
     worlds: list[tuple[Steps, StepReader]],
@@ -77,7 +77,7 @@ def test_every_search_finds_what_brute_force_finds(
             assert found.at(place) == ([0] if place in hits else []), text
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(several=st.lists(searches(), min_size=2, max_size=4), number=st.integers(0, WORLDS - 1))
 def test_of_several_searches_the_nearest_hit_of_any(
     worlds: list[tuple[Steps, StepReader]],

@@ -48,6 +48,17 @@ def test_left_out_tests_are_read_from_the_report(tmp_path: Path) -> None:
     assert run.left_out == ["test_it::test_left: no such service"]
 
 
+@pytest.mark.parametrize("at_the_end", [True, False])
+def test_what_a_run_says_is_shown_whole(tmp_path: Path, capfd, at_the_end: bool) -> None:
+    (tmp_path / "test_it.py").write_text("def test_bad():\n    assert 1 == 2, 'so it is'\n")
+    arguments = ["-q", "-p", "no:django", "-c", os.devnull, str(tmp_path)]
+    run = Pytest("pytest beside", arguments, shown_at_the_end=at_the_end)
+    run.run(dict(os.environ), tmp_path, none_is_good=False)
+    shown = capfd.readouterr().out
+    assert run.status == 1 and "AssertionError: so it is" in shown
+    assert shown.startswith("\n--- pytest beside ---") == at_the_end
+
+
 @pytest.mark.parametrize(("in_ci", "status"), [("true", 1), ("", 0)])
 def test_pytest_itself_fails_for_skipped_tests_in_ci(tmp_path: Path, in_ci: str, status: int) -> None:
     (tmp_path / "test_it.py").write_text(SKIPPING)
@@ -78,6 +89,25 @@ def test_a_run_that_dirties_the_tree_is_noticed(tmp_path: Path, monkeypatch) -> 
     before = checks.tree_state()
     (tmp_path / "after").touch()
     assert checks.changes_since(before) == "?? after"
+
+
+def test_only_files_with_a_mark_are_collected_for_it(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(checks, "ROOT", tmp_path)
+    for name, text in {"test_one": "@pytest.mark.timed", "test_two": "pytestmark = [pytest.mark.slow]"}.items():
+        path = tmp_path / "tests" / "deep" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"import pytest\n\n{text}\ndef test_it(): pass\n")
+    assert checks.files_with("timed") == ["tests/deep/test_one.py"]
+
+
+def test_no_check_meets_settings_of_production_nor_compiles_anew_what_it_imports(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://real/one")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (tmp_path / "imported.py").touch()
+    environment = checks.environment_of(tmp_path)
+    assert "DATABASE_URL" not in environment
+    subprocess.run([sys.executable, "-c", "import imported"], cwd=tmp_path, env=environment, check=True)
+    assert list(tmp_path.rglob("imported*.pyc"))
 
 
 def test_some_node_is_always_found(monkeypatch) -> None:

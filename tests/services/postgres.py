@@ -32,15 +32,15 @@ class PostgresServer:
     def url(self, database: str) -> str:
         return f"postgresql://clonoscope@127.0.0.1:{self.port}/{database}"
 
-    def create_database(self) -> str:
-        """An empty database's URL."""
+    def create_database(self, like: str | None = None) -> str:
+        """The URL of an empty database, or of a copy of another, which nobody may be connected to."""
         name = f"clonoscope_{os.getpid()}_{next(self._numbers)}"
-        self._execute(f'CREATE DATABASE "{name}"')
+        template = "" if like is None else f' TEMPLATE "{_name_of(like)}"'
+        self._execute(f'CREATE DATABASE "{name}"{template}')
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
-        name = url.rsplit("/", 1)[1]
-        self._execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        self._execute(f'DROP DATABASE IF EXISTS "{_name_of(url)}" WITH (FORCE)')
 
     def _execute(self, statement: str) -> None:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
@@ -52,6 +52,10 @@ class PostgresServer:
         except psycopg.OperationalError:
             return False
         return True
+
+
+def _name_of(url: str) -> str:
+    return url.rsplit("/", 1)[1]
 
 
 def binary(name: str) -> str:

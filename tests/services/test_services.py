@@ -19,6 +19,16 @@ def test_postgres_gives_each_test_a_database_of_its_own(postgres_url: str, runni
     assert tables == (0,)
 
 
+def test_postgres_copies_a_database(postgres_url: str, running_postgres) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS n")
+    copy_url = running_postgres.create_database(like=postgres_url)
+    with psycopg.connect(copy_url) as connection:
+        kept = connection.execute("SELECT n FROM kept").fetchall()
+    running_postgres.drop_database(copy_url)
+    assert kept == [(7,)]
+
+
 @pytest.mark.parametrize("round_number", [1, 2])
 def test_redis_starts_empty_for_each_test(redis_url: str, round_number: int) -> None:
     with redis.Redis.from_url(redis_url) as client:

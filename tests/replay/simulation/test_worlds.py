@@ -1,4 +1,4 @@
-"""Random worlds hold what is promised."""
+"""Random worlds hold what is promised: hundreds here, and as many as one likes by `python -m bench.worlds`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.replay.simulation.blocks import BLOCK, run_block
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("first", range(0, 1200, BLOCK))
+@pytest.mark.parametrize("first", range(0, 400, BLOCK))
 def test_random_worlds_hold_what_is_promised(first: int) -> None:
     run_block(first)
 
