@@ -6,40 +6,58 @@ import sys
 import time
 from collections import Counter
 
-from replay.simulation.replays import all_replays
+from replay.simulation.replays import Replayed, all_replays
+
+TOLD_EVERY = 100
 
 
 def main() -> int:
     options = _options()
-    began = time.monotonic()
-    seeds = range(options.seed, options.seed + options.recordings)
-    recoveries: Counter[str] = Counter()
-    attempts: Counter[str] = Counter()
-    together: Counter[str] = Counter()
-    snapshots, bad = 0, []
-    for found in all_replays(seeds, processes=options.jobs):
-        recoveries += found.verdicts
-        attempts += found.attempts
-        together += found.together
-        snapshots += found.snapshots
+    total = _Total(options.recordings, options.seed)
+    for done, found in enumerate(all_replays(total.seeds, processes=options.jobs), 1):
+        total.add(found)
         if found.faults:
-            bad.append(found.seed)
             print(f"seed {found.seed}: {found.command}")
             for fault in found.faults:
                 print(f"  {fault}", flush=True)
-    report = {
-        "recordings": options.recordings,
-        "first_seed": options.seed,
-        "seconds": round(time.monotonic() - began, 1),
-        "recoveries": dict(recoveries),
-        "attempts": dict(attempts),
-        "together": dict(together),
-        "snapshots": snapshots,
-        "faults": len(bad),
-        "seeds": bad,
-    }
-    print(json.dumps(report, separators=(",", ":")))
-    return 1 if bad else 0
+        if done % TOLD_EVERY == 0:
+            # A run that is cut off has said how far it came.
+            print(f"{done} done: {total.to_json()}", file=sys.stderr, flush=True)
+    print(total.to_json())
+    return 1 if total.bad else 0
+
+
+class _Total:
+    def __init__(self, recordings: int, seed: int):
+        self.seeds = range(seed, seed + recordings)
+        self.began = time.monotonic()
+        self.recoveries: Counter[str] = Counter()
+        self.attempts: Counter[str] = Counter()
+        self.together: Counter[str] = Counter()
+        self.snapshots = 0
+        self.bad: list[int] = []
+
+    def add(self, found: Replayed) -> None:
+        self.recoveries += found.verdicts
+        self.attempts += found.attempts
+        self.together += found.together
+        self.snapshots += found.snapshots
+        if found.faults:
+            self.bad.append(found.seed)
+
+    def to_json(self) -> str:
+        report = {
+            "recordings": len(self.seeds),
+            "first_seed": self.seeds.start,
+            "seconds": round(time.monotonic() - self.began, 1),
+            "recoveries": dict(self.recoveries),
+            "attempts": dict(self.attempts),
+            "together": dict(self.together),
+            "snapshots": self.snapshots,
+            "faults": len(self.bad),
+            "seeds": self.bad,
+        }
+        return json.dumps(report, separators=(",", ":"))
 
 
 def _options() -> argparse.Namespace:

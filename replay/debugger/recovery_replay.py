@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from replay.bundle.members import member_name
 from replay.causality.life import life_of
-from replay.debugger.agreeing.contradictions import OF_ALL, check_attempt, contradiction_anywhere
+from replay.debugger.agreeing.contradictions import OF_ALL, check_attempt, contradiction_anywhere, told_by_events
 from replay.debugger.agreeing.events import check_events
 from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.agreeing.lines import check_offsets
-from replay.debugger.agreeing.receipts import check_receipts
+from replay.debugger.agreeing.orders import check_orders
+from replay.debugger.agreeing.receipts import LogEnds, check_receipts
+from replay.debugger.agreeing.sizes import check_sizes
 from replay.debugger.agreeing.snapshots import check_barriers
 from replay.debugger.executing.following import Following, Until
 from replay.debugger.executing.resend import write_resends
@@ -280,10 +283,20 @@ class RecoveryReplay:
         )
 
     def _blamed(self, found: DivergenceFound) -> DivergenceFound:
-        """What shows here may have begun elsewhere, or above."""
-        return contradiction_anywhere(self.source, self.story) or culprit_upstream(
-            self.source, self.story, self.scene.task, found
-        )
+        """What shows here may have begun elsewhere, in what was restored, or above."""
+        contradicted = contradiction_anywhere(self.source, self.story) or self._restored_otherwise()
+        return contradicted or culprit_upstream(self.source, self.story, self.scene.task, found)
+
+    def _restored_otherwise(self) -> DivergenceFound | None:
+        """Where the snapshot that it began with is not the one that the attempt takes which left it."""
+        scene = self.scene
+        for attempt in scene.before:
+            path = member_name(scene.task, attempt, "state", scene.checkpoint)
+            if path in self.source.members:
+                found = self._verified(scene.task, attempt)
+                if isinstance(found, DivergenceFound) and found.detail.get("member") == path:
+                    return found
+        return None
 
     def _take_what_precedes_running(self) -> Turns[None]:
         self._executes = False
@@ -316,8 +329,10 @@ class RecoveryReplay:
         source, scene = self.source, self.scene
         present = set(source.attempts(scene.task))
         for attempt in sorted({scene.attempt, *scene.before} & present):
+            self._agreed(check_orders, source, scene.task, attempt)
+            ends = LogEnds(source, scene.task, attempt)
             for i in range(len(source.graph.task(scene.task).inputs)):
-                self._agreed(check_receipts, source, self.story, scene.task, attempt, i)
+                self._agreed(check_receipts, source, self.story, ends, i)
             for k in range(len(source.graph.task(scene.task).outputs)):
                 self._check_output(scene.task, attempt, k)
         for channel in source.graph.task(scene.task).inputs:
@@ -332,7 +347,7 @@ class RecoveryReplay:
         try:
             check(*of)
         except DivergenceFound as found:
-            self.steps.findings.differs(found)
+            self.steps.findings.differs(told_by_events(self.source, found))
 
     def _check_own_log(self, logs: Returned) -> None:
         """What the attempt itself recorded begins with what was returned to it."""
@@ -380,6 +395,7 @@ class RecoveryReplay:
         for attempt_of in verified:
             self._verify(*attempt_of)
         self._agreed(check_barriers, source)
+        self._agreed(check_sizes, source)
 
     def _verify(self, task: TaskId, attempt: int) -> None:
         found = self._verified(task, attempt)

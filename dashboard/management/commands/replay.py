@@ -130,9 +130,12 @@ class Command(Base):
         made = replaying.shrink_path(self._bundle_of(targets[0]), wanted, options["shrink"])
         left = "units" if "units" in made else "members"
         how = " ".join(f"--{name} {value}" for name, value in made["replay_with"].items())
+        more = (
+            "" if made["smallest"] else f" More of it may be able to go: {made['tried']:,} tries were all it may take."
+        )
         text = (
             f"{made['out']}: {made[left]:,} of {made[f'of_{left}']:,} {left} still diverge ({made['bytes']:,} bytes): "
-            f"replay it with {how}. {made['sentence']}"
+            f"replay it with {how}. {made['sentence']}{more}"
         )
         return Outcome(text, made)
 

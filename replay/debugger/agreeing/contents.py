@@ -86,6 +86,7 @@ class _Stream:
     def __init__(self, source: RecordingSource, task: TaskId, attempt: int, k: int):
         self.source = source
         self.of = task, attempt, k
+        self.sources = {str(one) for one in source.graph.order if not source.graph.task(one).inputs}
         self.held = bytearray()
         self.places: list[tuple[int, str, int, int]] = []
         """Of what is held: (where it begins there, member, offset, buffer)."""
@@ -145,6 +146,14 @@ class _Stream:
             self._no_record(at, f"a record is not JSON: {fault}")
         if not isinstance(fields, list):
             self._no_record(at, "a record is no list of key, time and value")
+        self._check_lineage(at, fields[3] if len(fields) > 3 else None)
+
+    def _check_lineage(self, at: int, lineage: object) -> None:
+        for pair in lineage if isinstance(lineage, list) else ():
+            if not isinstance(pair, list) or len(pair) != 2 or pair[0] not in self.sources:
+                self._no_record(
+                    at, f"a record names {json.dumps(pair)[:80]} as what it came from, which no source gave"
+                )
 
     def _no_record(self, at: int, why: str, place: tuple[int, str, int, int] | None = None) -> NoReturn:
         if place is None:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from replay.debugger.agreeing.alignment import check_alignment
+from replay.debugger.agreeing.answered import check_answered, check_answers
 from replay.debugger.agreeing.connections import check_connections
 from replay.debugger.agreeing.contents import check_records, check_states
+from replay.debugger.agreeing.ended import check_ended
 from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.agreeing.history import check_history
 from replay.debugger.agreeing.ignored import check_ignored
 from replay.debugger.agreeing.left_outside import check_left_outside
 from replay.debugger.agreeing.lines import check_epochs, check_offsets
+from replay.debugger.agreeing.nothing_to_replay import check_nothing_to_replay
+from replay.debugger.agreeing.notices import check_let_go, check_notices
+from replay.debugger.agreeing.orders import check_orders
 from replay.debugger.agreeing.readings import check_readings
-from replay.debugger.agreeing.receipts import check_receipts, check_takes
+from replay.debugger.agreeing.receipts import LogEnds, check_receipts, check_takes
+from replay.debugger.agreeing.received import check_received
+from replay.debugger.agreeing.restores import check_restores
 from replay.debugger.agreeing.settings import check_settings
 from replay.debugger.agreeing.snapshots import check_snapshots
+from replay.debugger.agreeing.struck import check_struck
 from replay.debugger.agreeing.transactions import check_flushed, check_transactions
 from replay.debugger.agreeing.writes import check_writes
 from replay.debugger.outcome import DivergenceFound, Missing
@@ -23,9 +32,16 @@ from replay.debugger.recorded.story import Story
 from replay.errors import CorruptMember
 from replay.model import TaskId
 
+_OF_EVENTS: tuple[Callable[[RecordingSource], None], ...] = (
+    check_history, check_connections, check_restores, check_notices, check_nothing_to_replay, check_answered,
+    check_answers, check_struck,
+)  # fmt: skip
+"""What events say of one another."""
+
 OF_ALL: tuple[Callable[[RecordingSource], None], ...] = (
-    check_settings, check_history, check_connections, check_epochs, check_writes, check_states, check_snapshots,
-    check_transactions, check_flushed, check_left_outside, check_ignored, check_records,
+    check_settings, *_OF_EVENTS, check_received, check_epochs, check_writes, check_states, check_snapshots,
+    check_transactions, check_ended, check_flushed, check_left_outside, check_ignored, check_let_go, check_alignment,
+    check_records,
 )  # fmt: skip
 """What manifest, events, lines and snapshots say of one another. Each raises `DivergenceFound`."""
 
@@ -33,8 +49,10 @@ OF_ALL: tuple[Callable[[RecordingSource], None], ...] = (
 def check_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> None:
     """Raises `DivergenceFound` where what an attempt cut, sent or received contradicts the rest."""
     shape = source.graph.task(task)
+    check_orders(source, task, attempt)
+    ends = LogEnds(source, task, attempt)
     for i in range(len(shape.inputs)):
-        check_receipts(source, story, task, attempt, i)
+        check_receipts(source, story, ends, i)
     check_takes(source, task, attempt)
     check_readings(source, story, task, attempt)
     for k in range(len(shape.outputs)):
@@ -55,6 +73,20 @@ def first_contradiction(source: RecordingSource, story: Story, tasks: Iterable[T
         except CorruptMember:
             continue
     return None
+
+
+def told_by_events(source: RecordingSource, found: DivergenceFound) -> DivergenceFound:
+    """Where events contradict one another they are what is damaged, and not a member that they don't fit."""
+    if found.detail.get("member") == "events.ndjson":
+        return found
+    for check in _OF_EVENTS:
+        try:
+            check(source)
+        except DivergenceFound as earlier:
+            return earlier
+        except (Missing, CorruptMember):
+            continue
+    return found
 
 
 def contradiction_anywhere(source: RecordingSource, story: Story) -> DivergenceFound | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, NoReturn
 
 from replay.debugger.outcome import DivergenceFound
@@ -12,6 +12,7 @@ from replay.debugger.recorded.story import Event, Story, extents_of
 from replay.errors import CorruptDeterminant
 from replay.log.codec import decode_all
 from replay.model import Thread
+from replay.recovery.states import STATE_NAMES
 
 _SAME: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "determinants-request-received": ("determinants-requested", ("of", "channel", "epoch")),
@@ -20,6 +21,9 @@ _SAME: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "state-restored": ("restore-started", ("task", "checkpoint", "attempt")),
 }
 """Type of an event: the type of the event that it is the other end of, and what the two have in common."""
+
+_FOLLOWS = dict(pairwise(STATE_NAMES))
+"""Each state of a recovery has one that comes after it."""
 
 
 def check_events(source: RecordingSource, story: Story) -> None:
@@ -46,6 +50,8 @@ class _Events:
                 self._check_side(number, kind, event)
             elif kind == "restore-started":
                 self._check_restored(number, event)
+            elif kind == "determinants-requested" and event.get("of") == event.get("at"):
+                self._check_asked(number, event)
             elif kind == "determinants-returned":
                 self._check_lengths(number, event)
 
@@ -79,6 +85,15 @@ class _Events:
                 f"before was {before}: a recovery-state event between is missing, or one of the two was changed",
                 asked=before,
                 logged=begins,
+            )
+        follows = _FOLLOWS.get(before)
+        if event.get("to") != follows:
+            self._differs(
+                number,
+                f"recovery-state of {key[0]}, attempt {key[1]}, goes from {before} to {event.get('to')}, where "
+                f"{follows or 'no other'} follows",
+                asked=follows,
+                logged=event.get("to"),
             )
         self.states[key] = str(event.get("to"))
 
@@ -116,16 +131,31 @@ class _Events:
 
     def _check_restored(self, number: int, event: Event) -> None:
         """What an attempt loads once it executes is the checkpoint that it began from."""
+        start = self._start_of(event)
+        if start is not None and number > start["n"]:
+            self._check_begins(number, event, start, "checkpoint", "restore-started loads checkpoint {}")
+
+    def _check_asked(self, number: int, event: Event) -> None:
+        """What a recovery asks for of its own log begins with the epoch behind the checkpoint that it began from."""
+        start = self._start_of(event)
+        if start is not None:
+            says = "determinants-requested asks for determinants of its own log from epoch {} on"
+            self._check_begins(number, event, start, "epoch", says)
+
+    def _start_of(self, event: Event) -> Event | None:
         task, attempt = event.get("at", event.get("task")), event.get("attempt")
-        start = self.story.starts.get((str(task), attempt if isinstance(attempt, int) else -1))
-        if start is not None and number > start["n"] and event.get("checkpoint") != start.get("checkpoint"):
+        return self.story.starts.get((str(task), attempt if isinstance(attempt, int) else -1))
+
+    def _check_begins(self, number: int, event: Event, start: Event, name: str, says: str) -> None:
+        asked, logged = start.get("checkpoint"), event.get(name)
+        if logged != asked:
             self._differs(
                 number,
-                f"restore-started loads checkpoint {event.get('checkpoint')}, but event {start['n']} says that attempt "
-                f"{attempt} of {task} began from {start.get('checkpoint')}",
+                f"{says.format(logged)}, but event {start['n']} says that attempt {start.get('attempt')} of "
+                f"{start.get('task')} began from checkpoint {asked}",
                 cause=start["n"],
-                asked=start.get("checkpoint"),
-                logged=event.get("checkpoint"),
+                asked=asked,
+                logged=logged,
             )
 
     def _check_lengths(self, number: int, event: Event) -> None:

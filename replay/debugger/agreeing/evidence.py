@@ -10,12 +10,13 @@ from typing import Any, NoReturn
 from replay.bundle.frames import FROM_IN_FLIGHT, HELD_BACK, IS_EVENT, BufferFrame
 from replay.bundle.members import member_name
 from replay.causality.life import life_of
+from replay.debugger.agreeing.copies import first_difference_from_copies
 from replay.debugger.agreeing.sendings import Sent, read_sent
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.logs import Built, built_buffers
 from replay.debugger.recorded.members import Placed, barrier_of, placed_buffers
-from replay.debugger.recorded.scene import own_logs, snapshot_of
+from replay.debugger.recorded.scene import own_logs, snapshot_member, snapshot_of
 from replay.debugger.recorded.story import Story
 from replay.debugger.recorded.track import Track
 from replay.log.codec import ends_of
@@ -52,6 +53,7 @@ class _OutputCheck:
         self.held_back = self._held_back_count()
         self.life = life_of(story.lives, task, attempt)
         self.own_end = 0  # where the determinant of the buffer in hand ends, in the output's own log
+        self.connected_until_us = self._connected_until_us()
         self.track = Track.of(source, task, attempt) if self.exact and self.logged else Track()
 
     def run(self) -> None:
@@ -85,17 +87,21 @@ class _OutputCheck:
     def _check_named(self, placed: Placed, named: Built | None) -> None:
         frame = placed.frame
         log = member_name(self.task, self.attempt, self.thread, frame.epoch)
+        end = len(self.logs[self.thread].get(frame.epoch, b""))
         if named is None:
-            end = len(self.logs[self.thread].get(frame.epoch, b""))
             why = f"is not named by the log of {self.thread}, which ends before it ({log} at offset {end})"
             self._differs(placed, why, log_member=log, log_offset=end)
         self.own_end = named.offset + _LOG_OF_BUFFER_BUILT_BYTES
         if named.buffer_bytes != len(frame.payload) or named.epoch != frame.epoch:
+            ends = named.epoch > frame.epoch
             self._differs(
                 placed,
                 f"has {len(frame.payload)} bytes in epoch {frame.epoch}, but the log of {self.thread} names one of "
                 f"{named.buffer_bytes} bytes in epoch {named.epoch} "
-                f"({member_name(self.task, self.attempt, self.thread, named.epoch)} at offset {named.offset})",
+                f"({member_name(self.task, self.attempt, self.thread, named.epoch)} at offset {named.offset})"
+                + (f"; {log} ends before it, at offset {end}" if ends else ""),
+                log if ends else None,
+                other_offset=end if ends else None,
                 log_member=member_name(self.task, self.attempt, self.thread, named.epoch),
                 log_offset=named.offset,
                 asked=f"{named.buffer_bytes} bytes",
@@ -107,7 +113,14 @@ class _OutputCheck:
         if before is None:
             first = self._first_seq()
             if first is not None and frame.seq != first:
-                self._differs(placed, f"is the first one of attempt {self.attempt}, whose numbers begin at {first}")
+                checkpoint = self.story.checkpoint_of(self.task, self.attempt)
+                member = snapshot_member(self.source, self.task, checkpoint, self.attempt)
+                self._differs(
+                    placed,
+                    f"is the first one of attempt {self.attempt}, whose numbers begin at {first}"
+                    + (f" by {member}" if member else ""),
+                    member,
+                )
             return
         if frame.seq != before.frame.seq + 1:
             self._differs(placed, f"follows buffer {before.frame.seq}: numbers go up by one")
@@ -162,10 +175,13 @@ class _OutputCheck:
             return
         least, most = self.track.around(frame.t_us)
         if not least <= _main_place(frame) <= most:
+            path, offset = self.track.witness(frame.t_us, later=_main_place(frame) > most)
             self._differs(
                 placed,
                 f"was cut at {frame.t_us} us at {_main_place(frame)} (epoch, offset) of the main log, which stood "
-                f"between {least} and {most} then, as the task's receipts tell",
+                f"between {least} and {most} then, as the task's receipts tell ({path} at offset {offset})",
+                path,
+                other_offset=offset,
             )
         ends = self.boundaries.get(frame.main_epoch)
         if ends is None and frame.main_offset == 0 and frame.main_epoch in self.epochs:
@@ -177,6 +193,9 @@ class _OutputCheck:
             log = member_name(self.task, self.attempt, MAIN, frame.main_epoch)
             near = ends[at] if at < len(ends) else ends[-1] if ends else 0
             why = f"was cut at offset {frame.main_offset} of the main log, where no determinant of it ends ({log})"
+            copied = first_difference_from_copies(self.source, self.task, self.attempt, MAIN, frame.main_epoch)
+            if copied is not None:
+                near, why = copied.at, f"{why}; {copied.words}"
             self._differs(placed, why, log_member=log, log_offset=near)
         if frame.main_epoch < frame.epoch:
             self._differs(placed, f"is of epoch {frame.epoch}, but was cut in epoch {frame.main_epoch} of its task")
@@ -185,6 +204,8 @@ class _OutputCheck:
 
     def _check_sendings(self, placed: Placed) -> None:
         frame = placed.frame
+        if frame.seq not in self.sent:
+            self._check_not_sent(placed)
         for n, sent in enumerate(self.sent.get(frame.seq, ())):
             if sent.sending != n:
                 why = f"has a sending numbered {sent.sending} where {n} follows ({_at(sent)})"
@@ -204,6 +225,32 @@ class _OutputCheck:
                     f"{self.own_end} ({_at(sent)})"
                 )
                 self._differs(placed, why, sent.path, other_offset=sent.offset, thread=self.thread)
+
+    def _check_not_sent(self, placed: Placed) -> None:
+        """What is cut goes out in that moment, unless its receiver is not there."""
+        frame, life = placed.frame, self.life
+        if frame.held_back or life is None or frame.t_us >= min(self.connected_until_us, life.ended_us):
+            return
+        member = member_name(self.task, self.attempt, f"sent-{self.k}", frame.epoch, "dlt")
+        if member in self.source.members:
+            self._differs(
+                placed,
+                f"was never sent, says {member}, though no channel-lost event before {frame.t_us} us tells attempt "
+                f"{self.attempt} of {self.task} that {self.channel.id} is not connected",
+                other_member=member,
+                other_offset=self.source.members.size(member),
+            )
+
+    def _connected_until_us(self) -> int:
+        """How long events tell of nothing but a connection; 0 where they don't tell."""
+        protocol = self.source.manifest.protocol
+        begins_connected = self.attempt == 0 or self.story.was_rolled_back_to(self.task, self.attempt)
+        tells = self.story.records_states or protocol.name == "coordinated"  # where no recovery has states
+        if not (self.exact and begins_connected and tells) or protocol.waits:
+            return 0
+        events = self.story.of_attempt.get((self.task, self.attempt), ())
+        lost = (one for one in events if one.get("type") == "channel-lost" and one.get("channel") == self.channel.id)
+        return min((int(one["t_us"]) for one in lost), default=1 << 62)
 
     def _check_live(self, placed: Placed, sent: Sent, n: int) -> None:
         frame = placed.frame

@@ -35,7 +35,8 @@ _CAUSES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "checkpoint-ignored": {
         "checkpoint-aborted": ("checkpoint",),
         "failure-detected": (),
-        "recovery-state": ("task", "attempt"),
+        # A suspected attempt may have come so far when another one had begun already, which is told then.
+        "recovery-state": ("task",),
     },
     "checkpoint-notified": {"checkpoint-completed": ("checkpoint",)},
     "determinants-requested": {
@@ -74,6 +75,16 @@ _CAUSES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 """Type of an event: the types of those that may cause it, and what it has in common with each."""
 
+_AT_ONCE: Mapping[str, tuple[str, ...]] = {
+    "attempt-started": ("standby-activated",),
+    "determinants-requested": ("channel-reconnected", "determinants-request-received", "recovery-state"),
+    "determinants-returned": ("determinants-received", "determinants-request-received"),
+    "epoch-aborted": ("recovery-state",),
+    "recovery-state": ("channel-reconnected", "determinants-received", "state-restored"),
+    "replay-requested": ("channel-reconnected", "recovery-state"),
+}
+"""Type of an event: the types of those that it follows from in the same moment, nothing being under way between."""
+
 _COUNTS = ("received", "skip", "bytes", "records", "records_in", "records_out")
 
 _OF_CHANNELS = frozenset(
@@ -106,6 +117,8 @@ class _History:
     starts: dict[tuple[str, int], Event] = field(default_factory=dict)
     latest: dict[str, int] = field(default_factory=dict)
     failed: dict[tuple[str, int], Event] = field(default_factory=dict)
+    # One attempt may fail twice: suspected first, and then for what it depends on.
+    failures: list[object] = field(default_factory=list)
     restoring: dict[tuple[str, int], int] = field(default_factory=dict)
     last: Event | None = None
     channels: frozenset[object] = field(init=False)
@@ -122,6 +135,7 @@ class _History:
             if not isinstance(number, int) or not isinstance(t_us, int):
                 continue
             self._check_time(number, t_us, event.get("type"))
+            self._check_begun(number, event.get("type"))
             self._check_counts(number, event)
             self._check_who(number, event)
             self._check_channel(number, event)
@@ -140,6 +154,12 @@ class _History:
                 f"{self.last['t_us']} us: one of the two was moved",
                 cause=self.last["n"],
             )
+
+    def _check_begun(self, number: int, kind: object) -> None:
+        """The first attempts of all tasks begin before anything else."""
+        lacking = next((task for task in self.source.graph.order if task not in self.latest), None)
+        if lacking is not None and kind != "attempt-started":
+            self._differs(number, f"{kind} stands here, but no attempt-started of {lacking} before it")
 
     def _check_counts(self, number: int, event: Event) -> None:
         for name in _COUNTS:
@@ -196,6 +216,13 @@ class _History:
                 f"{kind} names event {of} as its cause, which is not a {known} but a {cause.get('type')}",
                 cause=of,
             )
+        if str(cause.get("type")) in _AT_ONCE.get(kind, ()) and event["t_us"] != cause["t_us"]:
+            self._differs(
+                number,
+                f"{kind} happened at {event['t_us']} us, but follows at once from event {of} ({cause.get('type')}), "
+                f"which happened at {cause['t_us']} us",
+                cause=of,
+            )
         for name in common:
             if name in event and name in cause and event[name] != cause[name]:
                 self._differs(
@@ -239,7 +266,8 @@ class _History:
             self.latest[task] = attempt
         elif event.get("type") == "task-failed":
             self._check_failure(number, event, task, attempt)
-            self.failed[task, attempt] = event
+            self.failed.setdefault((task, attempt), event)
+            self.failures.append(event.get("failure"))
 
     def _check_start(self, number: int, event: Event, task: str, attempt: int) -> None:
         expected = self.latest.get(task, -1) + 1
@@ -264,12 +292,12 @@ class _History:
             )
 
     def _check_failure(self, number: int, event: Event, task: str, attempt: int) -> None:
-        if event.get("failure") != len(self.failed):
+        if event.get("failure") != len(self.failures):
             self._differs(
                 number,
-                f"task-failed is failure {event.get('failure')}, where {len(self.failed)} was next: another "
+                f"task-failed is failure {event.get('failure')}, where {len(self.failures)} was next: another "
                 f"task-failed is missing, or one of them was changed",
-                asked=len(self.failed),
+                asked=len(self.failures),
                 logged=event.get("failure"),
             )
         start = self.starts.get((task, attempt))
@@ -288,8 +316,7 @@ class _History:
                 cause=start["n"],
             )
         first = event.get("together")
-        known = [event.get("failure"), *(one.get("failure") for one in self.failed.values())]
-        if first is not None and first not in known:
+        if first is not None and first not in (event.get("failure"), *self.failures):
             self._differs(number, f"task-failed happened together with failure {first}, which does not come before it")
 
     def _differs(self, number: int, why: str, **detail: Any) -> NoReturn:

@@ -64,6 +64,23 @@ def first_lack(source: RecordingSource) -> Lack | None:
     return None
 
 
+def proven_lacks(source: RecordingSource) -> Iterator[Lack]:
+    """All that is gone of what attempts left, as far as what they left themselves shows it and nothing is surmised."""
+    logs, begins = any(name.endswith(".det") for name in source.members.names("tasks/")), _beginnings(source)
+    for task in source.graph.order:
+        for attempt in source.attempts(task):
+            one = _Attempt(source, task, attempt, logs, begins.get((task, attempt)), surmises=False)
+            try:
+                yield from _of_its_own(one)
+            except (DivergenceFound, CorruptMember):
+                continue  # damaged, and not gone
+
+
+def _of_its_own(one: _Attempt) -> list[Lack]:
+    own = f"tasks/{one.task}/{one.attempt}/"
+    return [lack for lack in one.lacks() if lack.member.startswith(own) and "/world/" not in lack.member]
+
+
 def lack_behind(source: RecordingSource, found: DivergenceFound) -> Lack | None:
     """What is gone, and may be all that was found."""
     return first_lack(source) or _lack_there(found)
@@ -84,11 +101,9 @@ def lack_of_attempt(source: RecordingSource, task: TaskId, attempt: int) -> Lack
     try:
         # Not by what it returned: one that recovers passes on what others returned to it.
         one = _Attempt(source, task, attempt, logs, begins, surmises=False)
-        found = list(one.lacks())
+        return next(iter(_of_its_own(one)), None)
     except (DivergenceFound, CorruptMember):
         return None  # damaged, and not gone
-    own = f"tasks/{task}/{attempt}/"
-    return next((one for one in found if one.member.startswith(own) and "/world/" not in one.member), None)
 
 
 def _beginnings(source: RecordingSource) -> dict[tuple[str, int], int]:
@@ -277,9 +292,14 @@ class _Attempt:
     def _epochs_ended(self, i: int) -> set[int]:
         """The epochs that it passed a barrier of. A sender that goes back and never comes to the same barriers again
         has them in other epochs: there only what was sent counts."""
-        ended, protocol = {*self._epochs_left(), *self.barriers}, self.source.manifest.protocol
-        takes_once = protocol.name == "coordinated" or (protocol.logs and protocol.on_lost != "continue")
-        return ended if takes_once else ended & self._sent_to_it(i)
+        ended = {*self._epochs_left(), *self.barriers}
+        return ended if self._takes_once else ended & self._sent_to_it(i)
+
+    @property
+    def _takes_once(self) -> bool:
+        """Whether nobody takes a number of a buffer twice: else the epochs of buffers tell no order."""
+        protocol = self.source.manifest.protocol
+        return protocol.name == "coordinated" or (protocol.logs and protocol.on_lost != "continue")
 
     def _must_have_received_more(self, i: int, anything: bool) -> bool:
         """Whether its log took buffers that no receipt is of, or what it did came from buffers, and none are there."""
@@ -334,7 +354,7 @@ class _Attempt:
         there = set(self.source.epochs(self.task, self.attempt, f"received-{i}"))
         before: tuple[int, int] | None = None
         for path, _, receipt in placed_receipts(self.source, self.task, self.attempt, i):
-            if not receipt.taken or self.begins is None:
+            if not receipt.taken or self.begins is None or not self._takes_once:
                 continue
             epoch = int(path.rpartition("/")[2].removesuffix(".rcv"))
             if before is not None and receipt.seq > before[1] + 1:
@@ -348,6 +368,8 @@ class _Attempt:
 
     def _last_epoch_with_takes(self, i: int) -> int | None:
         task = self.source.graph.task(self.task)
+        if not self._takes_once:
+            return None
         if len(task.inputs) == 1:
             return max(self.record_epochs, default=None) if self.surmises else None
         found = None

@@ -8,6 +8,7 @@ from replay.bundle.frames import SENDING_HEAD_BYTES, SendingFrame, read_sendings
 from replay.bundle.members import member_name
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
+from replay.debugger.recorded.answers import first_difference
 from replay.log.deltas import DeltaExtent, decode_extents
 from replay.model import TaskId
 
@@ -16,7 +17,10 @@ def check_left_outside(source: RecordingSource) -> None:
     """Raises `DivergenceFound` at the first bytes left there that are those of no attempt's log."""
     for task in source.graph.order:
         for attempt in source.attempts(task):
+            before: tuple[str, SendingFrame] | None = None
             for path, offset, frame in _left(source, task, attempt):
+                _check_number(path, offset, frame, before)
+                before = path, frame
                 at = offset + SENDING_HEAD_BYTES
                 layout = source.manifest.protocol.delta_layout
                 for extent in decode_extents(frame.delta, source.ids, layout, path=path, at=at) if frame.delta else ():
@@ -29,6 +33,23 @@ def _left(source: RecordingSource, task: TaskId, attempt: int) -> Iterator[tuple
         path = member_name(task, attempt, "world", epoch)
         with source.members.open(path) as stream:
             yield from ((path, offset, frame) for offset, frame in read_sendings(stream, path=path))
+
+
+def _check_number(path: str, offset: int, frame: SendingFrame, before: tuple[str, SendingFrame] | None) -> None:
+    """One after the other; from one member to the next, where another may be gone, at least not back."""
+    if before is None:
+        return
+    follows = before[1].seq + 1
+    if frame.seq == follows or (before[0] != path and frame.seq > follows):
+        return
+    raise DivergenceFound(
+        f"{path} at offset {offset}: what was left outside with {frame.seq} follows that with {before[1].seq}, and "
+        f"each has the next number.",
+        member=path,
+        offset=offset,
+        asked=follows,
+        logged=frame.seq,
+    )
 
 
 def _check_epoch(path: str, offset: int, frame: SendingFrame, extent: DeltaExtent, task: TaskId) -> None:
@@ -55,13 +76,15 @@ def _check(source: RecordingSource, path: str, offset: int, frame: SendingFrame,
     if not copies or data in copies:
         return
     logs = member_name(of.task, there[-1], of.thread, extent.epoch)
+    at = extent.offset + first_difference(copies[-1], data)
     raise DivergenceFound(
         f"{path} at offset {offset}: what was left outside with {frame.seq} has {extent.length} bytes of {of}, epoch "
-        f"{extent.epoch}, from offset {extent.offset} on, that are not those of that log ({logs}).",
+        f"{extent.epoch}, from offset {extent.offset} on, that are not those of that log ({logs} from offset "
+        f"{at} on).",
         member=path,
         offset=offset,
         log_member=logs,
-        log_offset=extent.offset,
+        log_offset=at,
         asked=copies[-1][:32].hex(),
         logged=data[:32].hex(),
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from replay.bundle.members import member_name
-from replay.causality.life import life_of
+from replay.causality.life import ENDED_WITH_RECORDING, life_of
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.members import placed_buffers, placed_receipts
@@ -28,36 +30,51 @@ def check_readings(source: RecordingSource, story: Story, task: TaskId, attempt:
         for offset, length, one in source.determinants(task, attempt, MAIN, epoch):
             if not isinstance(one, Timestamp):
                 continue
-            while at < len(passed) and passed[at][0] < (epoch, offset + length):
+            while at < len(passed) and passed[at].place < (epoch, offset + length):
                 at += 1
-            latest_us, until = passed[at][1:] if at < len(passed) else (life.ended_us, "the attempt ended")
-            if one.value > origin_ms + latest_us // _US_PER_MS:
-                why = f"but {until} at {latest_us} us, which is {origin_ms + latest_us // _US_PER_MS} ms by that clock"
-                raise _impossible(path, offset, task, epoch, one.value, why)
+            by = passed[at] if at < len(passed) else _Passed((epoch, offset), life.ended_us, "the attempt ended")
+            # One that nothing ended went on behind the last event.
+            is_known = at < len(passed) or life.ended_by != ENDED_WITH_RECORDING
+            if is_known and one.value > (latest_ms := origin_ms + by.t_us // _US_PER_MS):
+                why = f"but {by.why} at {by.t_us} us, which is {latest_ms} ms by that clock"
+                raise _impossible(path, offset, task, epoch, one.value, why, by)
             if before_ms is not None and one.value < before_ms:
                 raise _impossible(path, offset, task, epoch, one.value, f"after {before_ms} ms: time never goes back")
             before_ms = one.value
 
 
-def _passed(source: RecordingSource, task: TaskId, attempt: int) -> list[tuple[Place, int, str]]:
-    """(where the main log had come to, by when, how that is known), each earlier than those behind it."""
+class _Passed(NamedTuple):
+    """Where the main log had come to, by when, and which frame of which member says so."""
+
+    place: Place
+    t_us: int
+    why: str
+    member: str | None = None
+    offset: int | None = None
+
+
+def _passed(source: RecordingSource, task: TaskId, attempt: int) -> list[_Passed]:
+    """Each earlier than those behind it."""
     shape = source.graph.task(task)
-    found: list[tuple[Place, int, str]] = []
+    found: list[_Passed] = []
     for i in range(len(shape.inputs)):
         for path, offset, receipt in placed_receipts(source, task, attempt, i):
             if receipt.taken:
                 place = receipt.epoch, receipt.offset
-                found.append((place, receipt.taken_us, f"the task had taken a buffer after that ({path}, {offset})"))
+                why = f"the task had taken a buffer after that ({path} at offset {offset})"
+                found.append(_Passed(place, receipt.taken_us, why, path, offset))
     for k in range(len(shape.outputs)):
         for placed in placed_buffers(source, task, attempt, k):
             frame = placed.frame
             why = f"a buffer was cut after that ({placed.path} at offset {placed.offset})"
-            found.append(((frame.main_epoch, frame.main_offset), frame.t_us, why))
-    found.sort(key=lambda one: (one[0], one[1]))
+            found.append(_Passed((frame.main_epoch, frame.main_offset), frame.t_us, why, placed.path, placed.offset))
+    found.sort(key=lambda one: (one.place, one.t_us))
     return found
 
 
-def _impossible(path: str, offset: int, task: TaskId, epoch: int, value: int, why: str) -> DivergenceFound:
+def _impossible(
+    path: str, offset: int, task: TaskId, epoch: int, value: int, why: str, by: _Passed | None = None
+) -> DivergenceFound:
     return DivergenceFound(
         f"{path} at offset {offset}: the clock of {task} read {value} ms, {why}.",
         member=path,
@@ -65,4 +82,6 @@ def _impossible(path: str, offset: int, task: TaskId, epoch: int, value: int, wh
         epoch=epoch,
         offset=offset,
         logged=value,
+        other_member=None if by is None else by.member,
+        other_offset=None if by is None else by.offset,
     )

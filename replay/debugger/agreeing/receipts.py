@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, NoReturn
 
 from replay.bundle.frames import ReceiptFrame
 from replay.bundle.members import member_name
 from replay.causality.life import life_of
+from replay.debugger.agreeing.copies import first_difference_from_copies
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.members import placed_receipts, placed_sendings
@@ -24,10 +27,30 @@ _Sending = tuple[int, int, int]
 _Sent = tuple[int, int, int, str]
 """(when, to which attempt, of which epoch, where it stands)."""
 
+_Placed = tuple[str, int, str, ReceiptFrame]
+"""(member, offset in it, channel, receipt)."""
 
-def check_receipts(source: RecordingSource, story: Story, task: TaskId, attempt: int, i: int) -> None:
-    """Raises `DivergenceFound` at the first receipt that contradicts its sending, or the one before it."""
-    _Receipts(source, story, task, attempt, i).run()
+
+class LogEnds:
+    """Where the determinants of an attempt's main log end: read when first asked for, and once for all its inputs."""
+
+    def __init__(self, source: RecordingSource, task: TaskId, attempt: int) -> None:
+        self.source, self.task, self.attempt = source, task, attempt
+
+    @cached_property
+    def by_epoch(self) -> dict[int, set[int]]:
+        """What does not decode is found out elsewhere."""
+        found: dict[int, set[int]] = {}
+        for epoch in self.source.epochs(self.task, self.attempt, MAIN):
+            log = self.source.log_bytes(self.task, self.attempt, MAIN, epoch)
+            with suppress(CorruptDeterminant):
+                found[epoch] = {0, *accumulate(length for _, length, _ in decode_all(log))}
+        return found
+
+
+def check_receipts(source: RecordingSource, story: Story, ends: LogEnds, i: int) -> None:
+    """Raises `DivergenceFound` at the first receipt on an input that contradicts its sending, or the one before it."""
+    _Receipts(source, story, ends, i).run()
 
 
 def check_takes(source: RecordingSource, task: TaskId, attempt: int) -> None:
@@ -40,18 +63,36 @@ def check_takes(source: RecordingSource, task: TaskId, attempt: int) -> None:
         for path, offset, receipt in placed_receipts(source, task, attempt, i)
         if receipt.taken
     ]
-    taken.sort(key=lambda one: (one[3].epoch, one[3].offset, one[3].record_count, one[3].taken_us))
+    taken.sort(key=lambda one: (one[3].epoch, one[3].offset, one[3].taken_us, one[3].record_count))
     for before, one in pairwise(taken):
         if one[3].taken_us < before[3].taken_us:
             _taken_too_soon(before, one)
+        if one[3].epoch == before[3].epoch and one[3].record_count < before[3].record_count:
+            _counted_back(before, one)
 
 
-def _taken_too_soon(before: tuple[str, int, str, ReceiptFrame], after: tuple[str, int, str, ReceiptFrame]) -> NoReturn:
+def _taken_too_soon(before: _Placed, after: _Placed) -> NoReturn:
+    why = (
+        f"at {after[3].taken_us} us, but what stands before it in the main log at {before[3].taken_us} us "
+        f"({before[0]} at offset {before[1]})"
+    )
+    _out_of_order(before, after, why)
+
+
+def _counted_back(before: _Placed, after: _Placed) -> NoReturn:
+    receipt = after[3]
+    why = (
+        f"at record {receipt.record_count} of epoch {receipt.epoch}, but the one that was taken before it at record "
+        f"{before[3].record_count} ({before[0]} at offset {before[1]})"
+    )
+    _out_of_order(before, after, why)
+
+
+def _out_of_order(before: _Placed, after: _Placed, why: str) -> NoReturn:
     path, offset, channel, receipt = after
     raise DivergenceFound(
-        f"{path} at offset {offset}: the receipt of buffer {receipt.seq} of {channel} says that it was taken at "
-        f"{receipt.taken_us} us, but what stands before it in the main log at {before[3].taken_us} us "
-        f"({before[0]} at offset {before[1]}): one of the two is wrong.",
+        f"{path} at offset {offset}: the receipt of buffer {receipt.seq} of {channel} says that it was taken {why}: "
+        "one of the two is wrong.",
         member=path,
         offset=offset,
         other_member=before[0],
@@ -62,7 +103,8 @@ def _taken_too_soon(before: tuple[str, int, str, ReceiptFrame], after: tuple[str
 
 
 class _Receipts:
-    def __init__(self, source: RecordingSource, story: Story, task: TaskId, attempt: int, i: int):
+    def __init__(self, source: RecordingSource, story: Story, ends: LogEnds, i: int):
+        task, attempt = ends.task, ends.attempt
         self.source = source
         self.task = task
         self.attempt = attempt
@@ -72,10 +114,11 @@ class _Receipts:
         self.senders = {n for one, n in story.starts if one == self.channel.source}
         self.senders |= set(source.attempts(self.channel.source))
         self.life = life_of(story.lives, task, attempt)
-        self.ends = _ends(source, task, attempt)
+        self.ends = ends.by_epoch
         self.exact = source.manifest.clock.kind == "virtual"
         goes_back = source.manifest.protocol.name != "none"  # else it begins with whatever comes next
-        known = self.exact and goes_back and (task, attempt) in story.starts
+        self.goes_back = self.exact and goes_back
+        known = self.goes_back and (task, attempt) in story.starts
         self.checkpoint = story.checkpoint_of(task, attempt) if known else None
         self.named: dict[_Sending, int] = {}
 
@@ -90,8 +133,13 @@ class _Receipts:
                 self._check_order(path, offset, receipt, before)
             if receipt.taken and not last:
                 self._check_first(path, offset, receipt)
-            if receipt.taken:
-                self._check_next(path, offset, receipt, last.get(receipt.sender_attempt))
+            if receipt.taken or self.exact:
+                if receipt.sender_attempt in last or not self.goes_back:
+                    self._check_next(path, offset, receipt, last.get(receipt.sender_attempt))
+                elif last:  # a new attempt of the sender begins at the latest where the one before had come to
+                    before_it = max(last.values(), key=lambda one: one[1].seq)
+                    if receipt.seq > before_it[1].seq:
+                        self._check_next(path, offset, receipt, before_it)
                 last[receipt.sender_attempt] = path, receipt
             member, before = path, receipt
 
@@ -150,8 +198,12 @@ class _Receipts:
                 path,
                 offset,
                 receipt,
-                f"was taken next after buffer {before.seq}: buffers are taken in the order of their numbers, so "
-                f"receipts are missing between the two, or one of them has another number",
+                f"was {'taken' if receipt.taken else 'received'} next after buffer {before.seq}: buffers come and are "
+                f"taken in the order of their numbers, so "
+                f"receipts are missing between the two, or one of them has another number"
+                + (f"; {there} ends with buffer {before.seq}" if there != path else ""),
+                other_member=there if there != path else None,
+                other_offset=self.source.members.size(there) if there != path else None,
             )
 
     def _gone_between(self, before: str, path: str) -> str | None:
@@ -217,14 +269,15 @@ class _Receipts:
         ends, log = self.ends.get(receipt.epoch), member_name(self.task, self.attempt, MAIN, receipt.epoch)
         if ends is None or receipt.offset in ends:
             return
+        copied = first_difference_from_copies(self.source, self.task, self.attempt, MAIN, receipt.epoch)
         self._differs(
             path,
             offset,
             receipt,
             f"was taken at offset {receipt.offset} of the main log, epoch {receipt.epoch}, where no determinant of it "
-            f"ends ({log})",
+            f"ends ({log})" + (f"; {copied.words}" if copied is not None else ""),
             log_member=log,
-            log_offset=max((end for end in ends if end < receipt.offset), default=0),
+            log_offset=max((end for end in ends if end < receipt.offset), default=0) if copied is None else copied.at,
         )
 
     def _never_sent(self, path: str, offset: int, receipt: ReceiptFrame) -> None:
@@ -235,7 +288,7 @@ class _Receipts:
         later = (
             at
             for one, at, _, frame in placed_sendings(self.source, task, attempt, self.channel.k)
-            if one == member and frame.seq > receipt.seq
+            if one == member and frame.seq > receipt.seq and frame.receiver_attempt >= self.attempt
         )
         self._differs(
             path,
@@ -264,15 +317,3 @@ class _Receipts:
             buffer=receipt.seq,
             **detail,
         )
-
-
-def _ends(source: RecordingSource, task: TaskId, attempt: int) -> dict[int, set[int]]:
-    """By epoch, where the determinants of the main log end; what does not decode is found out elsewhere."""
-    found: dict[int, set[int]] = {}
-    for epoch in source.epochs(task, attempt, MAIN):
-        try:
-            ends = accumulate(length for _, length, _ in decode_all(source.log_bytes(task, attempt, MAIN, epoch)))
-            found[epoch] = {0, *ends}
-        except CorruptDeterminant:
-            continue
-    return found

@@ -66,16 +66,20 @@ class _Sendings:
         self.attempts: dict[TaskId, tuple[int, ...]] = {}
         self.requests_us = self._requests_us(story) if story.records_states else None
         self.replaying = False
-        self.asked = not source.manifest.protocol.logs or source.manifest.clock.kind != "virtual"
+        self.exact = source.manifest.clock.kind == "virtual"
+        self.asked = not source.manifest.protocol.logs or not self.exact
+        self.reconnected = False
         self.story = story
         self.reaches: dict[LogId, bool] = {}
 
-    def _requests_us(self, story: Story) -> deque[int]:
-        """When the receiver asked for a replay: only then are buffers sent from the in-flight log."""
+    def _requests_us(self, story: Story) -> deque[tuple[int, bool]]:
+        """When the receiver was there anew, and when it asked for a replay (true): only then are buffers sent from the
+        in-flight log."""
+        kinds = ("channel-reconnected", "replay-request-received")
         return deque(
-            int(event["t_us"])
+            (int(event["t_us"]), event.get("type") == kinds[1])
             for event in story.of_attempt.get((self.task, self.attempt), ())
-            if event.get("type") == "replay-request-received" and event.get("channel") == self.channel.id
+            if event.get("type") in kinds and event.get("channel") == self.channel.id
         )
 
     def read(self) -> dict[int, list[Sent]]:
@@ -127,10 +131,13 @@ class _Sendings:
     def _check_asked_for(self, path: str, offset: int, frame: SendingFrame) -> None:
         if self.requests_us is None:
             return
-        while self.requests_us and self.requests_us[0] <= frame.t_us:
-            self.requests_us.popleft()
-            self.replaying = self.asked = True
-        if not self.asked and self._begins_anew(frame.receiver_attempt):
+        while self.requests_us and self.requests_us[0][0] <= frame.t_us:
+            _, asks = self.requests_us.popleft()
+            if asks:
+                self.replaying = self.asked = True
+            elif self.exact:
+                self.asked, self.reconnected = False, True
+        if not self.asked and (self.reconnected or self._begins_anew(frame.receiver_attempt)):
             self._differs(
                 path,
                 offset,

@@ -27,8 +27,6 @@ _BY_OWNER = frozenset({"operator"})
 def check_settings(source: RecordingSource) -> None:
     """Raises `DivergenceFound` at the first setting that this very recorder doesn't write for that command."""
     manifest = source.manifest
-    if manifest.job.recorder != RECORDER or _MADE_OF_ANOTHER in manifest.raw:
-        return
     expected = _manifest_of(manifest)
     if expected is None:
         return
@@ -45,12 +43,22 @@ def check_settings(source: RecordingSource) -> None:
             )
 
 
-def _manifest_of(manifest: Manifest) -> Manifest | None:
-    """None where the command is none of this version's."""
+def options_of(manifest: Manifest) -> RecordOptions | None:
+    """What this very recorder was asked to record; None where the command is none of this version's."""
+    if manifest.job.recorder != RECORDER or _MADE_OF_ANOTHER in manifest.raw:
+        return None
     try:
         options = _options(manifest.job.command.split())
-        if options is None or options.protocol not in PROTOCOLS:
-            return None
+    except (ReplayError, ValueError):
+        return None
+    return options if options is not None and options.protocol in PROTOCOLS else None
+
+
+def _manifest_of(manifest: Manifest) -> Manifest | None:
+    options = options_of(manifest)
+    if options is None:
+        return None
+    try:
         sample = job_named(options.job)
         return sample.manifest(manifest.job, protocol_of(options, PROTOCOLS[options.protocol]()), options)
     except (ReplayError, ValueError):

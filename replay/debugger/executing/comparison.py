@@ -8,6 +8,7 @@ from typing import Any
 
 from replay.bundle.frames import ReceiptFrame
 from replay.bundle.members import member_name
+from replay.debugger.executing.barrier_counts import BarrierCounts
 from replay.debugger.executing.plan import Plan
 from replay.debugger.executing.sink_writes import SinkWrites
 from replay.debugger.outcome import DivergenceFound
@@ -85,6 +86,7 @@ class Comparison:
         self.snapshots = self.snapshots_gone = 0
         self._acknowledged: Collection[object] | None = None
         self.beyond = Beyond()
+        self._barriers = BarrierCounts()
 
     @property
     def sink(self) -> str:
@@ -95,6 +97,7 @@ class Comparison:
 
     def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None:
         """The receipt says where the main thread stood when it took the buffer."""
+        self._barriers.taken(taken, epoch, record_count, own=taken.attempt == self.own)
         if taken.attempt == self.own:
             self.check_accepted(epoch)
         receipt = taken.receipt
@@ -103,6 +106,8 @@ class Comparison:
             offset,
             record_count,
         ):
+            if taken.attempt == self.own and not taken.is_barrier:
+                self.writes.taken(taken)
             return
         if taken.is_barrier and len(self.shape.inputs) > 1:
             return  # a barrier waits for no determinant: it may be taken sooner than in the first execution
@@ -224,6 +229,7 @@ class Comparison:
 
     def snapshot_taken(self, checkpoint: int, state: Mapping[str, Any]) -> None:
         """The snapshot that the attempt itself took for this checkpoint must be the same."""
+        self._barriers.ended_before(checkpoint)
         for attempt in dict.fromkeys((self.own, *(() if self.beyond.begun else self.against))):
             recorded = self.source.state(self.task, attempt, checkpoint)
             if recorded is None:

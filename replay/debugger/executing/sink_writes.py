@@ -12,6 +12,7 @@ from replay.causality.life import ENDED_WITH_RECORDING, life_of
 from replay.debugger.agreeing.lines import place_of_line
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
+from replay.debugger.recorded.inputs import Taken
 from replay.debugger.recorded.story import Story
 from replay.errors import printable
 from replay.model import Record, TaskId, json_bytes
@@ -48,6 +49,35 @@ class SinkWrites:
         self._sealed = _unnumbered((state or {}).get("transactions"))
         self._sealed_now = False
         self._open: list[Any] = []
+        self._exact = source.manifest.clock.kind == "virtual"
+        self._waits = source.manifest.protocol.waits
+        self._taken: Taken | None = None
+        self._written: Mapping[str, Any] | None = None
+
+    def taken(self, taken: Taken) -> None:
+        """The attempt took a buffer, where in its log the recording says: what it wrote before, it wrote by then."""
+        line, self._taken = self._written, taken
+        if self._exact and line is not None and not self._waits and _us(line) > taken.receipt.taken_us:
+            raise self._another_time(line, taken, "before it takes")
+
+    def _check_time(self, line: Mapping[str, Any]) -> None:
+        taken, self._written = self._taken, line if isinstance(line.get("t_us"), int) else None
+        if self._exact and self._written is not None and taken is not None and _us(line) < taken.receipt.taken_us:
+            raise self._another_time(line, taken, "after it took")
+
+    def _another_time(self, line: Mapping[str, Any], taken: Taken, when: str) -> DivergenceFound:
+        place = place_of_line(self.source, self.task, self.attempt, "sink", "n", line.get("n"))
+        path, offset = place or (f"tasks/{self.task}/{self.attempt}/sink/", 0)
+        return DivergenceFound(
+            f"{taken.path} at offset {taken.offset}: buffer {taken.receipt.seq} of "
+            f"{self.source.graph.task(self.task).inputs[taken.i]} was taken at {taken.receipt.taken_us} us, but write "
+            f"{line.get('n')} of {self.task}, which the replay makes {when} that buffer, was accepted at {_us(line)} "
+            f"us ({path} at offset {offset}): one of the two times is wrong.",
+            member=taken.path,
+            offset=taken.offset,
+            other_member=path,
+            other_offset=offset,
+        )
 
     def wrote(self, record: Record) -> bool:
         """Must be what the world accepted next, as far as it did; returns whether it was held back."""
@@ -66,6 +96,8 @@ class SinkWrites:
             if line["source"] != came_from:
                 why = "names other source records than those that the replay makes it of"
                 raise self._differs(attempt, line, why, came_from, line["source"])
+        if attempt == self.attempt:
+            self._check_time(line)
         self.held_back += attempt != self.attempt
         return attempt != self.attempt
 
@@ -108,8 +140,8 @@ class SinkWrites:
 
     def check_all_made(self) -> None:
         """Where an attempt is at its end, nothing was accepted that it didn't make; of whole receipts alone. And where
-        it is that of the job, all was."""
-        if self._not_accepted is not None and self._lasted:
+        it is that of the job, all was, but for what it had taken and not processed behind the last checkpoint."""
+        if self._not_accepted is not None and self._lasted and self._not_accepted_in < _last_completed(self.source):
             self._differs_where_lines_end(self._not_accepted, self._not_accepted_in, "before the job is at its end")
         attempt, line = next(self._lines, (self.attempt, None))
         if line is None or attempt != self.attempt or self.source.manifest.clock.kind != "virtual":
@@ -158,6 +190,15 @@ def _lasts_to_the_end(source: RecordingSource, story: Story, task: TaskId, attem
     life = life_of(story.lives, task, attempt)
     whole = source.manifest.complete and source.manifest.clock.kind == "virtual"
     return whole and life is not None and life.ended_by == ENDED_WITH_RECORDING
+
+
+def _last_completed(source: RecordingSource) -> int:
+    told = (event for event in source.events() if event.get("type") == "checkpoint-completed")
+    return max((one["checkpoint"] for one in told if isinstance(one.get("checkpoint"), int)), default=0)
+
+
+def _us(line: Mapping[str, Any]) -> int:
+    return int(line["t_us"])
 
 
 def _shown(record: Record) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from replay.bundle.members import member_name
 from replay.causality.life import life_of
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.story import Story
@@ -113,6 +114,16 @@ def snapshot_of(source: RecordingSource, task: TaskId, checkpoint: int, upto_att
             if state is not None:
                 return state
     return None
+
+
+def snapshot_member(source: RecordingSource, task: TaskId, checkpoint: int, upto_attempt: int) -> str | None:
+    """Where the one that `snapshot_of` gives stands."""
+    names = (
+        member_name(task, one, "state", checkpoint)
+        for one in sorted(source.attempts(task), reverse=True)
+        if one <= upto_attempt
+    )
+    return next((one for one in names if one in source.members), None)
 
 
 def own_logs(source: RecordingSource, task: TaskId, attempt: int, *, from_epoch: int) -> dict[Thread, dict[int, bytes]]:

@@ -76,6 +76,13 @@ class Story:
         """The `task-failed` event of a failure."""
         if number not in self.failures:
             known = ", ".join(str(one) for one in sorted(self.failures)) or "none"
+            named = next((n for n, one in sorted(self.by_number.items()) if one.get("failure") == number), None)
+            if named is not None:
+                raise ReplayError(
+                    f"the recording has no failure {number}, though event {named} of events.ndjson names it: its "
+                    f"task-failed event is missing",
+                    remedy=f"Its failures are: {known}",
+                )
             raise ReplayError(f"the recording has no failure {number}", remedy=f"Its failures are: {known}")
         return self.failures[number]
 

@@ -15,11 +15,16 @@ from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.debugger.outcome import Outcome
 from replay.debugger.replay import replay
+from replay.debugger.shrinking.groups import groups_of
 from replay.errors import ReplayError
 from replay.log.codec import decode_all
 from replay.model import json_bytes, read_json
 
 _MANIFEST = "job.json"
+MOST_REPLAYED_BYTES = 256 << 20
+"""So much is replayed for one excerpt, all that is tried together: some half a minute."""
+FEWEST_TRIED = 100
+"""So often something is tried in any case."""
 _REASON = " Likely reason: "
 Members = Mapping[str, bytes]
 Way = tuple[Any, ...]
@@ -34,15 +39,18 @@ class Cutting:
     of: Mapping[str, Any]
     on_try: Callable[[int, int], None] = lambda tried, members: None
     tried: int = 0
+    replayed_bytes: int = 0
+    is_smallest: bool = True
     wanted: Way = ()
     varies: bool = False
     _known: dict[frozenset[tuple[str, int]], bool] = field(default_factory=dict)
 
     def run(self) -> tuple[MembersInMemory, Outcome]:
-        """The smallest that was found: no member can go, and the end of none."""
+        """The smallest that was found: where it `is_smallest`, no member can go, and the end of none."""
         kept = dict(self.members)
         self.wanted = self._way(kept)
         self.varies = self._way(kept) != self.wanted
+        kept = self._without_groups(kept)
         before: dict[str, bytes] | None = None
         while before != kept:
             before = kept
@@ -55,10 +63,14 @@ class Cutting:
     # --- whether it parts in the same way ---
 
     def _diverges(self, kept: Members) -> bool:
-        """What was tried once is not tried again."""
+        """What was tried once is not tried again, and nothing more once it has taken too long."""
         key = frozenset((name, len(data)) for name, data in kept.items())
         if key not in self._known:
+            if self.replayed_bytes > MOST_REPLAYED_BYTES and self.tried >= FEWEST_TRIED:
+                self.is_smallest = False
+                return False
             self.tried += 1
+            self.replayed_bytes += sum(map(len, kept.values()))
             self.on_try(self.tried, len(kept))
             self._known[key] = self._compared(self._way(kept)) == self._compared(self.wanted)
         return self._known[key]
@@ -83,6 +95,14 @@ class Cutting:
         return {**kept, _MANIFEST: json_bytes(named)}
 
     # --- what can go ---
+
+    def _without_groups(self, kept: dict[str, bytes]) -> dict[str, bytes]:
+        """What belongs together stands or falls together: one without the other only contradicts it."""
+        for gone in groups_of(kept):
+            candidate = {name: data for name, data in kept.items() if name not in gone}
+            if len(candidate) < len(kept) and self._diverges(candidate):
+                kept = candidate
+        return kept
 
     def _fewer(self, kept: dict[str, bytes]) -> dict[str, bytes]:
         """Halves, quarters, …, single members, in the order of their names, in which those of a task stand together."""

@@ -36,7 +36,10 @@ MOST_BYTES = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """The excerpt, how its replay (`asked`) diverges, and of how many units, or members, how many are left."""
+    """The excerpt, how its replay (`asked`) diverges, and of how many units, or members, how many are left.
+
+    `smallest`: nothing more can go; else there was more to try than may be.
+    """
 
     members: MembersInMemory
     outcome: Outcome
@@ -45,6 +48,7 @@ class Shrunk:
     left: int
     of: int
     tried: int
+    smallest: bool = True
 
     @property
     def size_bytes(self) -> int:
@@ -65,6 +69,7 @@ class Shrunk:
             "bytes": self.size_bytes,
             "replay_with": {name: value for name, value in self.asked.items() if value is not None},
             "tried": self.tried,
+            "smallest": self.smallest,
         }
 
 
@@ -127,7 +132,8 @@ def _by_members(source: RecordingSource, asked: Mapping[str, Any], on_try: OnTry
     cutting = Cutting({name: source.members.read(name) for name in names}, asked, {"of": content_id(source), **asked})
     cutting.on_try = on_try
     members, outcome = cutting.run()
-    return Shrunk(members, outcome, asked, "members", len(members.members), len(names), cutting.tried)
+    left = len(members.members)
+    return Shrunk(members, outcome, asked, "members", left, len(names), cutting.tried, cutting.is_smallest)
 
 
 @dataclass(slots=True)

@@ -62,6 +62,18 @@ def test_a_write_that_nobody_made_is_named_though_it_has_the_next_number(sink: s
     assert name in json.dumps(outcome.detail)
 
 
+def test_a_recovery_asks_for_its_log_from_the_checkpoint_on_that_it_began_from() -> None:
+    """Also where it failed before anybody got the request, so that no other event tells of that epoch."""
+    members = one_failure()
+    lines = lines_of(members, EVENTS)
+    start = next(one for one in lines if one["type"] == "attempt-started" and one["attempt"] == 1)
+    asked = ("determinants-requested", "determinants-request-received")
+    changed = [{**one, "epoch": one["epoch"] + 1} if one["type"] in asked else one for one in lines]
+    assert changed != lines
+    named = f"event {start['n']} says that attempt 1 of {start['task']} began from checkpoint {start['checkpoint']}"
+    diverged(with_lines(members, EVENTS, changed), "determinants-requested asks for determinants", named)
+
+
 def len_then_name(name: str) -> tuple[int, str]:
     return len(name), name
 

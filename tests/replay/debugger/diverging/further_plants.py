@@ -32,6 +32,7 @@ from tests.replay.debugger.diverging.plants import (
     _with_events,
     changed_byte,
     judged,
+    not_noticed,
     some,
     verdict_of,
 )
@@ -440,13 +441,15 @@ def main() -> None:
             outcome, sentence = verdict_of(plant)
             how = judged(plant, outcome, sentence)
             verdict = None if outcome is None else outcome.verdict
+            if how == "not noticed" and (undamaged := recording_of((seed - 1) // PER_RECORDING)) is not None:
+                how, sentence = not_noticed(undamaged, plant, sentence)
         except Exception:
             how, verdict, sentence = "raised", "raised", traceback.format_exc()
         table[plant.kind][how] += 1
         if chosen.show and how != "precisely":
             place = f"{plant.member} {plant.start}-{plant.end}"
             print(f"{seed - 1} {plant.kind} | {place} | {how}, {verdict}: {sentence[:500]}", flush=True)
-    columns = ("precisely", "roughly", "elsewhere", "not noticed", "raised")
+    columns = ("precisely", "roughly", "elsewhere", "no trace", "not noticed", "raised")
     print("|".join(("plant", *columns)))
     for kind, counts in sorted(table.items()):
         print("|".join((kind, *(str(counts[one]) for one in columns))))

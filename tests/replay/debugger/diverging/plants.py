@@ -392,8 +392,13 @@ def recordings(seed: int) -> MemoryMembers | None:
     return members if replay(bundle_of(members), failure=0).verdict == "identical" else None
 
 
+def recording_of_plant(seed: int) -> MemoryMembers | None:
+    """The undamaged recording into which that seed's corruption is planted."""
+    return recordings(seed // len(PLANTERS) * 7 % 1000 + 100)
+
+
 def planted(seed: int) -> Plant | None:
-    members = recordings(seed // len(PLANTERS) * 7 % 1000 + 100)
+    members = recording_of_plant(seed)
     if members is None:
         return None
     return PLANTERS[seed % len(PLANTERS)](random.Random(f"plant {seed}"), members)
@@ -405,6 +410,14 @@ def verdict_of(plant: Plant) -> tuple[Outcome | None, str]:
     except ReplayError as fault:
         return None, str(fault)
     return outcome, outcome.sentence
+
+
+def not_noticed(undamaged: MemoryMembers, plant: Plant, sentence: str) -> tuple[str, str]:
+    """What to call it, and why: `no trace` only by an argument that the undamaged recording bears out."""
+    from tests.replay.debugger.diverging.traceless import why_no_trace
+
+    why = why_no_trace(undamaged, plant)
+    return ("not noticed", sentence) if why is None else ("no trace", why)
 
 
 def main() -> None:
@@ -423,6 +436,8 @@ def main() -> None:
         done += 1
         outcome, sentence = verdict_of(plant)
         how = judged(plant, outcome, sentence)
+        if how == "not noticed" and (undamaged := recording_of_plant(seed - 1)) is not None:
+            how, sentence = not_noticed(undamaged, plant, sentence)
         table[plant.kind][how] += 1
         if chosen.show and how != "precisely":
             verdict = None if outcome is None else outcome.verdict
@@ -430,7 +445,7 @@ def main() -> None:
                 f"{seed - 1} {plant.kind} {plant.member} {plant.start}-{plant.end}: {how}, {verdict}: {sentence[:400]}",
                 flush=True,
             )
-    columns = ("precisely", "roughly", "elsewhere", "not noticed")
+    columns = ("precisely", "roughly", "elsewhere", "no trace", "not noticed")
     print("|".join(("plant", *columns)))
     for kind, counts in sorted(table.items()):
         print("|".join((kind, *(str(counts[one]) for one in columns))))

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
+from replay.bundle.frames import read_buffers
 from replay.debugger.agreeing.transactions import check_flushed, check_transactions
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.replay import replay
 from replay.errors import ReplayError
-from tests.replay.debugger.diverging.plants import EVENTS, PLANTERS, judged, planted, verdict_of
+from tests.replay.debugger.diverging.plants import (
+    EVENTS,
+    PLANTERS,
+    judged,
+    planted,
+    recording_of_plant,
+    verdict_of,
+)
+from tests.replay.debugger.diverging.traceless import why_no_trace
 from tests.replay.debugger.recordings import one_failure
 from tests.replay.debugger.worlds import MemoryMembers, bundle_of
 
 NOT_DECIDABLE = {
     70: "the last record that an attempt read: no buffer was cut with it, and no other attempt read it",
-    85: "a request arrived at an attempt that failed before it could answer: it might as well have been lost",
 }
 """By seed. Nothing else in those recordings depends on what was changed."""
 
@@ -37,6 +46,33 @@ def test_a_planted_corruption_is_named_where_it_is(seed: int) -> None:
     if outcome is not None and outcome.verdict == "diverged":
         assert outcome.detail["reason"]["code"] in ("corrupt-recording", "undecided"), where
     assert plant.member != EVENTS or "vent" in sentence, where
+
+
+UNNOTICED_BEFORE = (400027, 400045, 400060, 600292, 600404, 5500036)
+NAMED_ROUGHLY_BEFORE = (400005, 400015, 400033, 600022, 600023, 600445, 1200475, 5500012, 5500017, 5500145, 5500178)
+
+
+@pytest.mark.parametrize("seed", [*UNNOTICED_BEFORE, *NAMED_ROUGHLY_BEFORE])
+def test_what_was_passed_over_once_is_named_where_it_is(seed: int) -> None:
+    """Of seeds that nobody had looked at: events, a time, a count, the end of a member, a log's determinants."""
+    plant = planted(seed)
+    assert plant is not None
+    outcome, sentence = verdict_of(plant)
+    assert judged(plant, outcome, sentence) == "precisely", f"seed {seed}: {plant.kind}: {sentence}"
+
+
+def test_no_plant_counts_as_without_a_trace_but_by_an_argument_that_its_recording_bears_out() -> None:
+    """A buffer that was held back may have been cut a little sooner; and not where something else stands between."""
+    seed = 600088
+    plant, undamaged = planted(seed), recording_of_plant(seed)
+    assert plant is not None and undamaged is not None and plant.kind == "head of a buffer"
+    outcome, sentence = verdict_of(plant)
+    assert judged(plant, outcome, sentence) == "not noticed"
+    assert why_no_trace(undamaged, plant) is not None
+    data = undamaged.members[plant.member]
+    (_, first), *_ = read_buffers(data, epoch=0)
+    sooner = replace(first, t_us=1).to_bytes() + data[len(first.to_bytes()) :]
+    assert why_no_trace(undamaged, replace(plant, members=undamaged.with_(plant.member, sooner))) is None
 
 
 WRONG = (None, -1, 1 << 70, "x", [], {}, True, 1.5, [["a"]], {"b": []})

@@ -11,7 +11,9 @@ import pytest
 
 from replay.bundle.reader import open_bundle
 from replay.debugger.replay import replay
+from replay.debugger.shrinking import cutting
 from replay.debugger.shrinking.cutting import ends_in, way_of
+from replay.debugger.shrinking.groups import groups_of
 from replay.debugger.shrinking.shrink import Shrunk, shrink
 from replay.errors import ReplayError
 from tests.replay.debugger.diverging import planted
@@ -76,6 +78,7 @@ def test_what_is_left_contradicts_itself_in_the_same_way_and_nothing_of_it_can_g
     whole = replay(bundle_of(plant.members), failure=0)
     made = shrink(bundle_of(plant.members), failure=0)
     where = f"seed {following}: {plant.kind}: {whole.sentence}"
+    assert made.smallest
     assert made.of_what == "members" and way_of(made.outcome) == way_of(whole), where
     for name in ("member", "offset", "byte", "channel", "buffer", "event"):
         assert made.outcome.detail.get(name) == whole.detail.get(name), where
@@ -90,3 +93,32 @@ def test_what_is_left_contradicts_itself_in_the_same_way_and_nothing_of_it_can_g
     with open_bundle(tmp_path) as bundle:
         assert way_of(replay(bundle, **made.asked)) == way_of(whole), where
         assert bundle.manifest.raw["excerpt"]["members"] == made.left, where
+
+
+def test_it_ends_where_more_was_tried_than_may_be_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot of another task than the one whose recovery is replayed: all that a recovery needs has to stay."""
+    plant = next(plant for seed in range(11, 400, len(PLANTERS)) if (plant := contradicting(seed)) is not None)
+    assert plant.kind == "snapshot altered"
+    monkeypatch.setattr(cutting, "MOST_REPLAYED_BYTES", 1 << 20)
+    monkeypatch.setattr(cutting, "FEWEST_TRIED", 10)
+    whole = replay(bundle_of(plant.members), failure=0)
+    tries: list[int] = []
+    made = shrink(bundle_of(plant.members), failure=0, on_try=lambda tried, left: tries.append(left))
+    size = sum(map(len, plant.members.members.values()))
+    assert not made.smallest and made.tried == len(tries) <= max(10, (1 << 20) // made.size_bytes + 1)
+    assert way_of(made.outcome) == way_of(whole) and made.size_bytes < size
+    assert made.members.members == shrink(bundle_of(plant.members), failure=0).members.members
+
+
+def test_what_belongs_together_is_what_names_say() -> None:
+    names = [
+        "job.json", "events.ndjson", "tasks/a.0/0/main/0.det", "tasks/a.0/0/main/1.det", "tasks/a.0/0/out-0/1.det",
+        "tasks/a.0/0/sent-0/1.buf", "tasks/a.0/0/sent-0/1.dlt", "tasks/b.0/1/received-0/1.rcv",
+        "tasks/b.0/1/sites.ndjson",
+    ]  # fmt: skip
+    found = [set(one) for one in groups_of(dict.fromkeys(names, b"x"))]
+    assert {"tasks/a.0/0/main/0.det", "tasks/a.0/0/main/1.det"} in found  # of one kind
+    assert {"tasks/a.0/0/sent-0/1.dlt"} in found and {"tasks/b.0/1/received-0/1.rcv"} in found
+    assert {one for one in names if "/1." in one} in found  # of one epoch
+    assert {one for one in names if "/b.0/" in one} in found  # of one task
+    assert not any({"job.json", "events.ndjson"} & one for one in found) and len(found) == len({*map(frozenset, found)})
