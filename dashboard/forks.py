@@ -46,6 +46,7 @@ def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
             raise Refused(f"The job is {job.status}; a fork needs its tables.")
         _check_parent(parent, step)
         task, failure, own = _of_one(parent, step)
+        _check_applies(parent, step, meant["change"])
         fork = Replay.objects.create(
             job=job,
             owner=user,
@@ -63,6 +64,14 @@ def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
         enqueue(Work.Kind.REPLAY, fork.id)
     joblog.write(job.id, f"Replay {fork.id} queued: a fork of {parent.id} at step {step}, {meant['change']}.")
     return fork
+
+
+def _check_applies(parent: Replay, step: int, change: str) -> None:
+    """Refused at once, where the step alone shows that the fork would fail."""
+    there = list(dict.fromkeys(one.change for one in offered_at(parent, step)))
+    if change not in there:
+        applies = f"what applies there is {', '.join(there)}" if there else "nothing applies there"
+        raise Problem(422, f"At step {step} the change {change} does not apply: {applies}; fork at another step.")
 
 
 def _of_one(parent: Replay, step: int) -> tuple[str, int | None, int | None]:

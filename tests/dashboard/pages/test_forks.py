@@ -143,7 +143,9 @@ def test_what_can_not_be_forked_is_refused_with_the_reason(parent: Replay, owner
     parent.refresh_from_db()
     with pytest.raises(Refused, match="diverges at step 3; fork it before that"):
         forks.start(owner, parent, 3, {"change": "lost"})
-    assert forks.start(owner, parent, 2, {"change": "lost"}).diverged_at == 3
+    assert forks.start(owner, parent, 2, {"change": "failure", "task": "sink.0"}).diverged_at == 3
+    with pytest.raises(Problem, match="At step 2 the change lost does not apply: what applies there is holder, depth"):
+        forks.start(owner, parent, 2, {"change": "lost"})
     Replay.objects.filter(id=parent.id).update(verdict="unknown")
     parent.refresh_from_db()
     with pytest.raises(Refused, match="is unknown; what its forks would begin from"):
