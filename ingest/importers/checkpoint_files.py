@@ -20,7 +20,8 @@ MOST_KEPT_BYTES = 512 << 20
 _CHECKSUM_MAGIC = b"crc\0"
 _ROOT = re.compile(r"(?P<root>(?:.*/)?)offsets/[0-9]{1,18}")
 _SINK_LOG = re.compile(r"(?:.*/)?_spark_metadata/[0-9]{1,18}(?:\.compact)?")
-_OF_STATE = re.compile(r"state/[0-9]{1,9}/(?:[0-9]{1,9}|_metadata)/(?:.*/)?[^/]+")
+# Spark writes each file under a hidden name first: what a kill left there was never part of the checkpoint.
+_OF_STATE = re.compile(r"state/[0-9]{1,9}/(?:[0-9]{1,9}|_metadata)/(?:.*/)?(?!\.[^/]*\.tmp$)[^/]+")
 _LOGS = re.compile(r"metadata|(?:offsets|commits|sources/[0-9]{1,9})/[0-9]{1,18}(?:\.compact)?")
 # Nothing of these is read without RocksDB itself; that they are there is told.
 _NAMES_ONLY = re.compile(r".*\.(?:zip|sst|log)|.*/SSTs/.*")

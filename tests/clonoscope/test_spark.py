@@ -158,6 +158,23 @@ def test_a_function_gives_the_same_again_where_no_spark_is(
     assert found["verdict"] == "diverged" and found["detail"]["line"]["text"] == "return found + 1", found
 
 
+def test_a_cogroup_gives_the_same_again_for_both_of_its_sides(kinds: Kinds, tmp_path: Path) -> None:
+    called = ("--", kinds.folder, kinds.mode)
+    code = (JOBS / "spark_kinds.py").read_text()
+    tasks = [task.id for task in kinds.bundle.manifest.tasks if task.vertex == "counts-by_sides"]
+    assert tasks
+    for task in tasks:
+        epochs = kinds.bundle.epochs(task, 0, "main")
+        taken = [line["record"][2] for epoch in epochs for line in lines(kinds.bundle, task, 0, f"source/{epoch}")]
+        assert {tuple(sorted(one)) for one in taken} == {("order", "shard"), ("most", "shard")}
+        (tmp_path / "spark_kinds.py").write_text(code)
+        found = replayed(tmp_path, kinds.folder / "kinds.zip", task, *called)
+        assert found["verdict"] == "identical" and "results" in found["sentence"], found
+        (tmp_path / "spark_kinds.py").write_text(code.replace('limits["most"].max()', 'limits["most"].min()'))
+        found = replayed(tmp_path, kinds.folder / "kinds.zip", task, *called)
+        assert found["verdict"] == "diverged" and found["detail"]["line"]["text"] == "return orders", found
+
+
 def test_the_product_shows_partitions_and_their_attempts(kinds: Kinds, tmp_path: Path) -> None:
     seen = shown(kinds.folder / "kinds.zip", tmp_path)
     assert seen.attempts["counts-by_row.0"] == 2

@@ -63,6 +63,13 @@ FORMS = {
         "timed-Timed.0", "(now + later)", "(now + later + 1)", "self.handle.registerTimer(", "result"
     ),
     "transformWithState, expired timers": Form("timed-Timed.0", "=due + len", "=due + 1 + len", "yield Row", "result"),
+    "transformWithState, timers by event time": Form(
+        "due-Due.0", "* 1000) + order)", "* 1000) - order)", "self.handle.registerTimer(", "result"
+    ),
+    "transformWithState, timers that expire by event time": Form(
+        "due-Due.0", "[behind + len", "[behind + 1 + len", "yield pd.DataFrame", "result"
+    ),
+    "grouped aggregate": Form("due-by_whole.0", "(orders + shards)", "(orders - shards)", "return float", "result"),
     "foreach, a function": Form(
         "timed-each.0", "row.order + row.shard, eff", "row.order - row.shard, eff", "clonoscope.external(", "write"
     ),

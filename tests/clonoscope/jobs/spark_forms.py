@@ -167,6 +167,40 @@ class Timed(StatefulProcessor):
         pass
 
 
+class Due(StatefulProcessor):
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.handle = handle
+        self.due = handle.getListState("due", "due long")
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        for frame in rows:
+            for order, at in zip(frame["order"].tolist(), frame["at"], strict=True):
+                self.handle.registerTimer(int(at.timestamp() * 1000) + order)  # planted
+        late = sum(at <= timerValues.getCurrentWatermarkInMs() for at in self.handle.listTimers())
+        yield pd.DataFrame({"order": [late], "shard": [key[0]]})
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        self.due.appendValue((expiredTimerInfo.getExpiryTimeInMs(),))
+        behind = timerValues.getCurrentWatermarkInMs() - expiredTimerInfo.getExpiryTimeInMs()
+        yield pd.DataFrame({"order": [behind + len(list(self.due.get()))], "shard": [key[0]]})  # planted
+
+    def close(self) -> None:
+        pass
+
+
+@recorded
+def by_whole(orders: pd.Series, shards: pd.Series) -> float:
+    share = clonoscope.random()
+    return float((orders + shards).sum()) * share  # planted
+
+
+@recorded
+def summed(batch: DataFrame, number: int) -> None:
+    """Spark aggregates no stream by functions of Python, but the frame of a batch."""
+    total = pandas_udf(by_whole, DoubleType())("order", "shard")
+    batch.groupBy("shard").agg(total.alias("total")).collect()
+
+
 def totals(rows: list[Row], biggest: int) -> Iterator[dict[str, Any]]:
     for row in rows:
         total = row.order * clonoscope.random() + biggest  # planted
@@ -220,6 +254,14 @@ def with_timers(spark: SparkSession, folder: Path) -> None:
         query.start().awaitTermination()
 
 
+def by_event_time(orders: DataFrame, folder: Path) -> None:
+    """Times of the second file let those of the first expire, and the batch without rows behind it the rest."""
+    due = orders.withWatermark("at", "1 second").groupBy("shard")
+    timed = due.transformWithStateInPandas(recorded(Due()), "order long, shard long", "Update", "EventTime")
+    query = timed.writeStream.queryName("due").outputMode("update").foreachBatch(summed).trigger(availableNow=True)
+    query.option("checkpointLocation", str(folder / "checkpoints" / "due")).start().awaitTermination()
+
+
 def run() -> None:
     folder = Path(FOLDER)
     setting = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
@@ -259,6 +301,7 @@ def run() -> None:
     with_timers(spark, folder)
     for running in spark.streams.active:
         running.awaitTermination()
+    by_event_time(orders, folder)
     import spark_private
 
     # Workers don't know this folder. It is begun when the others are over, as two functions of the driver's that are at

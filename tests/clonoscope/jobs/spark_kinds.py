@@ -65,6 +65,13 @@ def by_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 @recorded
+def by_sides(key: tuple[Any, ...], orders: pd.DataFrame, limits: pd.DataFrame) -> pd.DataFrame:
+    time.time_ns()
+    orders["order"] = orders["order"] + limits["most"].max() + key[0]
+    return orders
+
+
+@recorded
 def by_group(key: tuple[Any, ...], frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
     count = sum(len(frame) for frame in frames) + (state.get[0] if state.exists else 0)
     state.update((count,))
@@ -114,6 +121,8 @@ def main() -> None:
     rows = orders.select("order", udf(by_row, DoubleType())("order").alias("at"))
     rows = rows.select("order", "at", pandas_udf(by_column, DoubleType())("order").alias("some"))
     shards = rows.mapInPandas(by_frames, LONGS).mapInArrow(by_batches, LONGS)
+    limits = spark.range(5).selectExpr("id % 2 as shard", "1000 - id as most")
+    shards = shards.groupBy("shard").cogroup(limits.groupBy("shard")).applyInPandas(by_sides, LONGS)
     counts = shards.groupBy("shard").applyInPandasWithState(
         by_group, LONGS, "count long", "update", GroupStateTimeout.NoTimeout
     )

@@ -45,6 +45,7 @@ def write_orders(folder: Path) -> None:
 def session(provider: str) -> SparkSession:
     built = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     settings = {
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1 -Xss4m",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         STATE + "providerClass": PROVIDERS[provider],

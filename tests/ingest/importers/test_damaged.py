@@ -79,6 +79,15 @@ def test_damage_is_told_in_one_sentence(fault: str, hdfs: Path, tmp_path: Path) 
     assert not (tmp_path / "bundle").exists()
 
 
+def test_what_a_kill_left_of_a_file_that_was_being_written_is_passed_over(hdfs: Path, tmp_path: Path) -> None:
+    whole = imported(copied(hdfs / "killed", tmp_path / "whole"), tmp_path / "whole-bundle")
+    folder = copied(hdfs / "killed", tmp_path / "checkpoint")
+    put("state/0/0/.3.snapshot.1dd05b6f.tmp", b"")(folder)
+    put("state/0/0/..3.snapshot.1dd05b6f.tmp.crc", b"")(folder)
+    put("state/0/1/.2.delta.7c1d5b6f.tmp", b"LZ4Bl")(folder)
+    assert imported(folder, tmp_path / "bundle") == whole
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_random_damage_is_refused_or_read_and_never_breaks_the_importer(seed: int, hdfs: Path, tmp_path: Path) -> None:
     """Without the checksums, so that the readers themselves are met. A child that died would raise."""
