@@ -57,6 +57,8 @@ _NEEDED_PREFIXES = ("PYTHON", "LC_", "LD_", "CLONOSCOPE_", "DJANGO_")
 _PATIENCE_S = 3600.0
 BEGUN = 2
 """Calls after which an operator is there: it was made, and opened."""
+LOOKS = 4
+"""What follows from where things lie in memory may come out alike where it is looked at once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +118,13 @@ def _each_once() -> Iterable[Surroundings]:
 
 
 def _finding(runs: _Runs, one: Surroundings, moved: Moved) -> dict[str, Any]:
-    followed = [runs.notes(each, moved.followed) for each in (USUAL, one)]
+    found: dict[str, Any] = {}
+    for _ in range(LOOKS):
+        found = explained(moved, *(runs.notes(each, moved.followed) for each in (USUAL, one)))
+        if found["line"]:
+            break
     whose = {"task": runs.attempt.task, "attempt": runs.attempt.attempt}
-    return {"surroundings": one.name, **whose, **asdict(moved), **explained(moved, *followed)}
+    return {"surroundings": one.name, **whose, **asdict(moved), **found}
 
 
 class Notes:
