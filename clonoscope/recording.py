@@ -7,7 +7,6 @@ import fcntl
 import json
 import logging
 import os
-import re
 import secrets
 import socket
 import sys
@@ -17,13 +16,14 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 from clonoscope import identity
+from clonoscope.arguments import Payload, Retry, check_arguments, check_code, check_when, redaction_for
 from clonoscope.errors import WrongUse
 from clonoscope.reading import CLOSED, forget_processes, processes_of
-from clonoscope.redaction import KEY_VARIABLE, VALUE, Redaction, key_of
+from clonoscope.redaction import VALUE, Redaction
 from clonoscope.retention import Retention
 from clonoscope.retries import Others, RetriedLog
 from clonoscope.room import Claim
@@ -34,14 +34,9 @@ from clonoscope.tasks import Task
 from clonoscope.unrecorded import UNRECORDED
 from replay.errors import ReplayError
 
-Payload = Literal["full", "ref", "none"]
-Retry = Literal["replay"]
-PAYLOADS = ("full", "ref", "none")
-DUMPS = ("crash", "recovery", "exit")
 OUTSIDE = "outside"
 """The vertex of what is asked where no task is at work."""
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 stand_ins: list[Callable[[str], Any]] = []
 """What `start` gives in place of a recording, while a job's function is replayed where its code is."""
 _log = logging.getLogger("clonoscope")
@@ -71,7 +66,9 @@ def start(
     answers that it was given. `sync`: an epoch ends when it is on the disk. `code`: which code this is, where that is
     known better than by looking here. Raises `WrongUse` for what can't be meant so, and nothing else.
     """
-    check_arguments(name, keep, max_mb, payload, dump_on := tuple(dump_on), retry)
+    check_arguments(name, dir, keep, max_mb, payload, retry, sync=sync)
+    check_when(dump_on)
+    check_code(code)
     if stand_ins:
         stand_in: Recording = stand_ins[-1](name)
         return stand_in
@@ -83,51 +80,13 @@ def start(
         int(max_mb * (1 << 20)),
         payload,
         redaction,
-        dump_on,
+        tuple(dump_on),
         retry,
         sync,
         code,
     )
     recording.begin()
     return recording
-
-
-def redaction_for(
-    redact: Sequence[str],
-    allow: Sequence[str] | None,
-    payload: str,
-    key: bytes | str | os.PathLike[str] | None,
-    retry: str | None,
-) -> Redaction:
-    """What may not leave. Raises `WrongUse`."""
-    made = Redaction(redact, allow=allow, everything=payload == "none", key=key_of(key))
-    if retry and made.active and not made.keyed:
-        raise WrongUse(
-            "what is redacted can't be compared with what another process redacted, as retries must",
-            remedy=f"Give both a key of tokens: start(…, key=…), or the variable {KEY_VARIABLE} with a file's name",
-        )
-    return made
-
-
-def check_arguments(
-    name: str, keep: int | None, max_mb: float, payload: str, dump_on: tuple[str, ...], retry: str | None
-) -> None:
-    """Those of `start`. Raises `WrongUse`."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise WrongUse(
-            f"a recording can't be called {name!r}", remedy="Letters, digits, dots, dashes and underscores, at most 100"
-        )
-    if keep is not None and (type(keep) is not int or keep < 1):
-        raise WrongUse(f"keep is {keep!r}", remedy="It is a number of epochs, 1 or more, or None for all")
-    if not isinstance(max_mb, int | float) or not 1 <= max_mb < float("inf"):
-        raise WrongUse(f"max_mb is {max_mb!r}", remedy="It is a number of MiB, 1 or more")
-    if payload not in PAYLOADS:
-        raise WrongUse(f"payload is {payload!r}", remedy=f"It is one of {', '.join(PAYLOADS)}")
-    if retry not in (None, "replay"):
-        raise WrongUse(f"retry is {retry!r}", remedy="It is replay, or None: what is executed once more is asked anew")
-    for one in dump_on:
-        if one not in DUMPS:
-            raise WrongUse(f"dump_on names {one!r}", remedy=f"It names some of {', '.join(DUMPS)}")
 
 
 class Recording:
@@ -163,6 +122,8 @@ class Recording:
         self._supply = self._new_supply()
         self._alive: int | None = None
         self._open = True
+        # The thread that closes it: ends are told as well, and may need a segment.
+        self._closing: int | None = None
         # Logs of epochs that are not over. A process without any may end at any time: nothing is missing.
         self._at_work: set[SegmentedLog] = set()
         self._resting = False
@@ -187,7 +148,7 @@ class Recording:
         _RECORDINGS.add(self)
         if "crash" in self.dump_on:
             _watch_crashes()
-        atexit.register(_close_at_exit, weakref.ref(self))
+        _close_at_the_end(self)
 
     def _announce(self) -> None:
         """A file that is locked for as long as this process lives, and says who it is."""
@@ -296,13 +257,14 @@ class Recording:
 
     def segment(self, path: Path, at_least_bytes: int) -> Segment:
         """Room for a log, within the bound."""
-        if not self._open:
+        if not self._open and self._closing != threading.get_ident():
             raise OSError("the recording is closed")
         self.retention.make_room(max(at_least_bytes, self.segment_bytes))
         if path.name[:1] != "0":
             self._supply.begin()
-        made = self._supply.take(path, at_least_bytes)
-        self.retention.began(made)
+        with self.retention.beginning(path):
+            made = self._supply.take(path, at_least_bytes)
+            self.retention.began(made)
         return made
 
     def filled(self, log: SegmentedLog, segment: Segment) -> None:
@@ -346,11 +308,12 @@ class Recording:
         with self._lock:
             if not self._open:
                 return
-            self._open = False
+            self._open, self._closing = False, threading.get_ident()
             if UNRECORDED.elsewhere is self.task(OUTSIDE).log:
                 UNRECORDED.elsewhere = None
             for task in self._tasks.values():
                 task.end_attempt("closed")
+            self._closing = None
             self._supply.close()
             _RECORDINGS.discard(self)
             if not self._resting:
@@ -435,6 +398,17 @@ def _watch_crashes() -> None:
         before(kind, fault, trace)
 
     sys.excepthook = crashed
+
+
+def _close_at_the_end(recording: Recording) -> None:
+    reference = weakref.ref(recording)
+    atexit.register(_close_at_exit, reference)
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    if multiprocessing is not None and multiprocessing.parent_process() is not None:
+        # Of such a child that was forked, what is registered above never happens.
+        from multiprocessing.util import Finalize
+
+        Finalize(None, _close_at_exit, (reference,), exitpriority=0)
 
 
 def _close_at_exit(reference: weakref.ref[Recording]) -> None:

@@ -6,6 +6,7 @@ import errno
 import threading
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,6 +101,18 @@ class Retention:
         del self._full[one.path]
         self.bytes -= one.size_bytes
         one.path.unlink(missing_ok=True)
+
+    @contextmanager
+    def beginning(self, path: Path) -> Iterator[None]:
+        """Within, a segment is made under that name: whoever looks meanwhile must not take it for one that is over."""
+        with self._lock:
+            self._open[path] = 0
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                self._open.pop(path, None)
+            raise
 
     def began(self, segment: Segment) -> None:
         """A segment was made."""

@@ -138,7 +138,7 @@ class RetriedLog(TaskLog):
             self._guarded(self.put_json, w.EVENT, fields)
 
     def _unreadable(self, fault: BaseException) -> None:
-        self.room.at_fault(f"{self.task}: the attempts before can't be read: {type(fault).__qualname__}: {fault}")
+        self.room.at_fault(f"{self.task}: the attempts before can't be read: {type(fault).__qualname__}")
 
     def _guarded_read(self, read: Callable[[], Any], otherwise: Any) -> Any:
         try:

@@ -170,6 +170,19 @@ class SegmentedLog:
         """Something of this task could not be recorded here."""
         self.put_json(w.GAP, {"why": why})
 
+    def lose(self, why: str) -> None:
+        """A determinant is lost where there may be room for others: the gap stands in its place."""
+        if not len(self.view):
+            self.drop()  # the next segment says it, of all that was dropped till then
+            return
+        before = self.dropped
+        try:
+            self.gap(why)
+        except Exception:
+            self.drop()
+        if self.dropped == before:
+            self.dropped += 1
+
     def drop(self) -> None:
         """A determinant is lost: counted where it survives, in the header of the last segment."""
         self.adv = 0

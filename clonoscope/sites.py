@@ -48,9 +48,12 @@ def site_at(frame: FrameType) -> Site:
         file, line = frame.f_code.co_filename, frame.f_lineno or 0
         text = linecache.getline(file, line, frame.f_globals).strip()[:_TEXT_SHOWN]
         with _lock:
-            number = _numbers.setdefault(key, len(_sites))
-            if number == len(_sites):
+            number = _numbers.get(key)
+            if number is None:
+                number = len(_sites)
                 _sites.append(Site(number, file, line, frame.f_code.co_qualname, text))
+                # Last, as others look for it without the lock.
+                _numbers[key] = number
     return _sites[number]
 
 

@@ -97,8 +97,10 @@ class TaskLog(SegmentedLog):
         try:
             record(*arguments)
         except Exception as fault:
-            self.drop()
-            self.room.at_fault(f"{self.task}: {type(fault).__qualname__}: {fault}")
+            # What it says may be what must not leave, also by the program's own log.
+            why = f"what was asked here could not be recorded: {type(fault).__qualname__}"
+            self.lose(why)
+            self.room.at_fault(f"{self.task}: {why}")
 
     def _slow_time(self, frame: FrameType, now: int, kind: int) -> None:
         generation, before = self._generation, self._exact.get((frame.f_code, frame.f_lasti, kind))
@@ -122,7 +124,7 @@ class TaskLog(SegmentedLog):
                 self._exact[frame.f_code, frame.f_lasti, kind] = before
                 if self._store(now - before, self._generation):
                     return
-            self.drop()
+            self.lose("what was asked here could not be recorded")
 
     def _store(self, word: int, generation: int) -> bool:
         """One word that is made for this segment and base; False where they are no longer, or full."""
@@ -165,7 +167,7 @@ class TaskLog(SegmentedLog):
                     if not self.slow:
                         self.randoms.setdefault(frame.f_lasti, (frame.f_code, tag))
                     return
-            self.drop()
+            self.lose("what was asked here could not be recorded")
 
     def _put_bytes(self, frame: FrameType, kind: int, data: bytes) -> None:
         self.put_long(kind, self.site(frame).number.to_bytes(4, "little") + data)

@@ -275,35 +275,44 @@ class Task:
 
         `of`: it comes from this one of the task's records, as `records_taken` counted before that was taken.
         """
-        quick = self._retried is None and not self.recording.redaction.active
-        fields: dict[str, Any] = {"record": encoded(record) if quick else self._kept(record)}
-        if id is not None:
-            fields["id"] = said(self.recording.kept(id, ID))
-        if of is not None:
-            fields["of"] = of
-        if source is not None:
-            fields["source"] = [list(pair) for pair in source]
-        if quick:
+        try:
+            fields: dict[str, Any] = {}
+            if id is not None:
+                fields["id"] = said(self.recording.kept(id, ID))
+            if of is not None:
+                fields["of"] = of
+            if source is not None:
+                fields["source"] = [list(pair) for pair in source]
             self._put_output(fields, record)
+        except Exception as fault:
+            self._lose("an output", fault)
+
+    def _put_output(self, fields: dict[str, Any], record: Any) -> None:
+        """Most can be written at once; of what can't, it is said why."""
+        if self._retried is None and not self.recording.redaction.active:
+            try:
+                data = json_bytes({"record": encoded(record), **fields})
+            except Exception:
+                data = json_bytes({"record": self._kept(record), **fields})
+            self.log.put_long(w.OUTPUT, data)
             return
+        fields = {"record": self._kept(record), **fields}
         if self._retried is not None:
             self._retried.gave(fields)
         self._put(w.OUTPUT, fields)
 
-    def _put_output(self, fields: dict[str, Any], record: Any) -> None:
-        """Most can be written at once; of what can't, it is said why."""
-        try:
-            data = json_bytes(fields)
-        except (TypeError, ValueError, RecursionError):
-            data = json_bytes(fields | {"record": self._kept(record)})
-        self.log.put_long(w.OUTPUT, data)
+    def _lose(self, what: str, fault: Exception) -> None:
+        """However odd a value is, the job goes on. What the exception says may be what must not leave."""
+        why = f"{what} could not be recorded: {type(fault).__qualname__}"
+        self.log.lose(why)
+        self.recording.at_fault(f"{self.id}: {why}")
 
     def outputs(self, records: Sequence[Any]) -> None:
         """Records that left together, of nobody knows which records: one entry holds as many as it can."""
         if records and self._retried is None and not self.recording.redaction.active:
             try:
                 data = json_bytes({"records": [encoded(record) for record in records], "source": []})
-            except (TypeError, ValueError, RecursionError):
+            except Exception:
                 data = b""
             if 0 < len(data) <= w.LONGEST_BYTES:
                 self.log.put_long(w.OUTPUT, data)
@@ -326,18 +335,21 @@ class Task:
         id: str | None = None,  # noqa: A002
     ) -> None:
         """A message left for a topic; key and value are text or bytes. Text that is JSON becomes so in the bundle."""
-        kept, key, value = self.recording.kept, _text(key), _text(value)
-        if self.recording.redaction.active:
-            # What is to be redacted may stand in the text.
-            record = [kept(json_in(key), KEY), timestamp, kept(json_in(value))]
-            fields: dict[str, Any] = {"topic": topic, "record": record}
-        else:
-            fields = {"topic": topic, "text": [key, timestamp, value]}
-        if id is not None:
-            fields["id"] = said(kept(id, ID))
-        if self._retried is not None:
-            self._retried.gave(fields)
-        self._put(w.OUTPUT, fields)
+        try:
+            kept, key, value = self.recording.kept, _text(key), _text(value)
+            if self.recording.redaction.active:
+                # What is to be redacted may stand in the text.
+                record = [kept(json_in(key), KEY), timestamp, kept(json_in(value))]
+                fields: dict[str, Any] = {"topic": topic, "record": record}
+            else:
+                fields = {"topic": topic, "text": [key, timestamp, value]}
+            if id is not None:
+                fields["id"] = said(kept(id, ID))
+            if self._retried is not None:
+                self._retried.gave(fields)
+            self._put(w.OUTPUT, fields)
+        except Exception as fault:
+            self._lose("an output", fault)
 
     def border(self, fields: dict[str, Any]) -> None:
         """What an adapter tells of what passed between its engine and the job's function, where nothing is redacted."""
@@ -349,14 +361,17 @@ class Task:
 
     def event(self, kind: str, **fields: Any) -> None:
         """Something that the job, or its engine, noticed; see the log format's events."""
-        kept = self.recording.redaction.event(fields)
-        self._put(w.EVENT, {"type": kind, "at_us": _now_us(), **kept})
+        try:
+            kept = self.recording.redaction.event(fields)
+            self._put(w.EVENT, {"type": kind, "at_us": _now_us(), **kept})
+        except Exception as fault:
+            self._lose("an event", fault)
 
     def _kept(self, value: Any) -> Any:
         """As JSON, redacted. A record keeps its place: only key and value are looked into."""
         try:
             found = to_json(value)
-        except (TypeError, ValueError, RecursionError) as fault:
+        except Exception as fault:
             return {"redacted": f"not JSON: {self._why(fault)}"[:100]}
         if isinstance(found, list) and len(found) == 3 and type(found[1]) is int:
             return [self.recording.kept(found[0], KEY), found[1], self.recording.kept(found[2])]
@@ -365,11 +380,12 @@ class Task:
     def _put(self, kind: int, fields: dict[str, Any]) -> None:
         try:
             self.log.put_json(kind, fields)
-        except (TypeError, ValueError, RecursionError) as fault:
+        except Exception as fault:
             self.log.gap(f"an entry could not be written as JSON: {self._why(fault)}"[:200])
 
     def _why(self, fault: BaseException) -> str:
-        return said(self.recording.message(str(fault)))
+        # Half of a pair has no place in a log.
+        return said(self.recording.message(str(fault))).encode("utf-8", "backslashreplace").decode()
 
 
 def _text(data: Any) -> Any:

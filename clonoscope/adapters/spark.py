@@ -20,9 +20,10 @@ from clonoscope import identity
 from clonoscope.adapters import spark_work as work
 from clonoscope.adapters.spark_border import CALLS, tell_how
 from clonoscope.adapters.spark_values import observe_actions, plain
+from clonoscope.arguments import Payload, Retry, check_arguments, redaction_for
 from clonoscope.errors import WrongUse
 from clonoscope.interception import intercept as record_what_is_asked
-from clonoscope.recording import Payload, Recording, Retry, check_arguments, redaction_for, stand_ins, start
+from clonoscope.recording import Recording, stand_ins, start
 from clonoscope.services import epoch_hooks
 from clonoscope.unrecorded import UNRECORDED
 
@@ -59,8 +60,8 @@ def recorder(
     only = (
         (intercept,) if isinstance(intercept, str) else intercept if isinstance(intercept, bool) else tuple(intercept)
     )
+    check_arguments(name, dir, keep, max_mb, payload, retry, sync=sync)
     folder = os.path.abspath(dir)
-    check_arguments(name, keep, max_mb, payload, (), retry)
     redaction = redaction_for(redact, allow, payload, key, retry)
     if results and redaction.active:
         raise WrongUse(

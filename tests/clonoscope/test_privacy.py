@@ -171,6 +171,42 @@ def test_what_is_redacted_is_nowhere(seed: int, settings: Any, tmp_path: Path) -
     assert (HARMLESS.encode() in left) is (settings.get("payload") != "none")
 
 
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("ada@example.org")
+
+
+def raising(fault: Exception) -> Any:
+    raise fault
+
+
+@pytest.mark.parametrize("settings", [{"redact": ["email"], "payload": "full"}, {"payload": "none"}, {"allow": ["x"]}])
+def test_nothing_of_it_is_in_the_programs_own_log(
+    settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Odd(dict[str, Any]):
+        def items(self) -> Any:
+            raise ValueError("ada@example.org")
+
+    values = [Odd(a=1), {"email": Odd(a=1)}, {"email": "\ud800 ada@example.org"}, {Odd: "ada@example.org"}]
+    with caplog.at_level(0), recording(tmp_path, **settings) as made, made.task("p").epoch(0) as task:
+        task.take(0, record=["k", 0, values[0]])
+        for value in values:
+            assert clonoscope.external(given_back, value) is value
+            clonoscope.external(given_back, value, encode=lambda _: raising(ValueError("ada@example.org")))
+            clonoscope.external(given_back, value, encode=lambda _: raising(Unspeakable()))
+            task.output([value, 0, value], id="7")
+            task.message("out", "k", value)
+            task.state(1, value)
+            task.event("noticed", email=value)
+        for fault in (Unspeakable(), UnicodeDecodeError("utf-8", b"ada@example.org", 0, 1, "ada@example.org")):
+            with pytest.raises(type(fault)):
+                clonoscope.external(raising, fault)
+        made.dump()
+    assert made.faults and "ada@" not in "".join(made.faults) + caplog.text
+    assert found_in(tmp_path, ["ada@example.org"]) == []
+
+
 def test_the_search_finds_what_is_not_redacted(tmp_path: Path) -> None:
     world = World(1)
     for number in range(3):

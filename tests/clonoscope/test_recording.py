@@ -84,6 +84,82 @@ def test_an_epoch_larger_than_the_bound_keeps_its_beginning_and_a_gap(small: int
             assert [call["value"] for call in calls_in(bundle, "p.0", 0, 1)] == again
 
 
+def test_a_segment_that_is_found_while_it_is_made_is_not_taken_for_an_old_one(small: int, tmp_path: Path) -> None:
+    with recording(tmp_path) as made:
+        made.retention.max_bytes = 50_000
+        take, paths = made._supply.take, []
+
+        def found_at_once(*arguments: Any) -> Any:
+            segment = take(*arguments)
+            made.retention.look()  # as a thread does that works beside the job
+            paths.append(segment.path)
+            return segment
+
+        made._supply.take = found_at_once  # type: ignore[method-assign]
+        with made.task("p").epoch(0):
+            for _ in range(20_000):
+                clonoscope.time_ns()
+    assert len(paths) > 10 and all(path.exists() for path in paths)
+
+
+def test_what_fails_to_be_recorded_is_a_gap_where_it_was(tmp_path: Path) -> None:
+    """Whatever it is: there is room for what comes before it and behind."""
+
+    def failing() -> None:
+        raise IndexError("s3cret")
+
+    with recording(tmp_path) as made:
+        log = made.task("p").log
+        with made.task("p").epoch(0):
+            given = []
+            for _ in range(3):
+                given.append(clonoscope.time_ns())
+                log._guarded(failing)
+    (read,) = attempts_of(made.folder)
+    told = [entry for entry in read.entries() if entry.kind in ("call", "gap")]
+    assert [entry.kind for entry in told] == ["call", "gap"] * 3 and log.dropped == 3
+    assert [entry.fields["value"] for entry in told if entry.kind == "call"] == given
+    assert "IndexError" in told[1].fields["why"] and "s3cret" not in told[1].fields["why"]
+
+
+class Unspeakable(dict[str, Any]):
+    """Of the job's own making."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no word")
+
+
+CIRCLE: list[Any] = []
+CIRCLE.append(CIRCLE)
+ODD: dict[str, Any] = {
+    "an object": object(),
+    "one that can't be said": Unspeakable(a=object()),
+    "a circle": CIRCLE,
+    "half of a pair": "\ud800",
+    "a number of 5,000 digits": 10**5000,
+    "no number": float("nan"),
+    "names that are none": {1: 2, None: {(1, 2): 3}},
+}
+
+
+@pytest.mark.parametrize("settings", [{"payload": "full"}, {"redact": ["a"]}, {"retry": "replay"}], ids=str)
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_however_odd_a_value_is_the_job_goes_on(odd: Any, settings: dict[str, Any], tmp_path: Path) -> None:
+    with recording(tmp_path, **settings) as made, made.task("p").epoch(0) as task:
+        assert clonoscope.external(lambda: odd) is odd
+        task.take(0, topic="in", record=["k", 0, odd])
+        for record in (odd, ["k", 0, odd], [odd, 0, 1]):
+            task.output(record)
+            task.outputs([record, record])
+        task.output(["k", 0, 1], id=odd)
+        task.message("out", odd, odd, id=odd)
+        task.state(1, odd)
+        task.event("noticed", what=odd)
+        last = clonoscope.time_ns()
+        with dumped(made, tmp_path / "out.zip") as bundle:
+            assert calls_in(bundle, "p.0", 0, 0)[-1]["value"] == last
+
+
 def test_records_in_order_cost_no_byte_and_one_question_costs_eight(tmp_path: Path) -> None:
     records = 20_000
     with recording(tmp_path) as made, made.task("p").epoch(0) as task:
@@ -228,6 +304,20 @@ def test_a_full_disk_is_a_gap_where_it_was(small: int, tmp_path: Path) -> None:
         ({"payload": "some"}, "one of full, ref, none"),
         ({"redact": ["a..b"]}, "the path 'a..b'"),
         ({"dump_on": ["crash", "fire"]}, "dump_on names 'fire'"),
+        ({"dump_on": "crash"}, "dump_on is 'crash'"),
+        ({"dump_on": None}, "dump_on is None"),
+        # Of a text each letter would be a path, and nothing of what is meant redacted.
+        ({"redact": "customer"}, "redact is 'customer'.* It is a list"),
+        ({"redact": iter(["customer"])}, "redact is <list_iterator"),
+        ({"redact": None}, "redact is None"),
+        ({"allow": "order"}, "allow is 'order'"),
+        ({"key": 7}, "neither bytes nor a file"),
+        ({"max_mb": True}, "max_mb is True"),
+        ({"sync": "yes"}, "sync is 'yes'"),
+        ({"dir": None}, "dir is None"),
+        ({"dir": "a\0b"}, "dir is "),
+        ({"code": [1]}, "can be written as JSON"),
+        ({"code": {"git": object()}}, "can be written as JSON"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_at_the_start(settings: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -298,28 +388,6 @@ def test_a_crash_leaves_a_bundle(tmp_path: Path) -> None:
     assert failed["cause"] == "RuntimeError: broken"
 
 
-def test_a_child_of_multiprocessing_closes_what_it_recorded(tmp_path: Path) -> None:
-    done = run_script(
-        tmp_path,
-        """
-        import multiprocessing
-
-        def work(recording):
-            with recording.task("child").epoch(0):
-                clonoscope.time()
-
-        recording = clonoscope.start("orders", dir=folder)
-        child = multiprocessing.get_context("fork").Process(target=work, args=(recording,))
-        child.start()
-        child.join()
-        recording.close()
-        """,
-    )
-    assert done.returncode == 0, done.stderr
-    assert [one.closed for one in processes_of(tmp_path / "orders")] == [True, True]
-    assert len(values_of(tmp_path / "orders", "child.0")) == 1
-
-
 def test_a_child_that_records_nothing_leaves_nothing(tmp_path: Path) -> None:
     with recording(tmp_path) as made:
         for asks in (True, False, True):
@@ -364,6 +432,21 @@ def test_what_was_dropped_before_an_attempt_ended_is_a_gap_too(small: int, tmp_p
                 clonoscope.time_ns()
     ((epoch, why),) = gaps_of(made.folder)
     assert epoch == 0 and "entries were dropped at the end" in why
+
+
+@pytest.mark.parametrize("left_words", [0, 1, 2, 9])
+def test_an_end_that_has_no_room_in_its_segment_is_there_all_the_same(
+    small: int, left_words: int, tmp_path: Path
+) -> None:
+    with recording(tmp_path) as made, made.task("p").epoch(0):
+        log = made.task("p").log
+        clonoscope.time_ns()
+        while log.pos < len(log.view) - left_words:
+            clonoscope.time_ns()
+    assert made.faults == [] and gaps_of(made.folder) == []
+    (log_read,) = attempts_of(made.folder)
+    ends = [entry.fields["how"] for entry in log_read.entries() if entry.kind == "end"]
+    assert ends == ["closed"] and values_of(made.folder, "p.0")
 
 
 def test_outputs_that_left_together_are_read_one_by_one_however_long_they_are(tmp_path: Path) -> None:

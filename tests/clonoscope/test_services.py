@@ -8,11 +8,13 @@ import threading
 import time
 import uuid
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
 import clonoscope
+from clonoscope import sites
 from tests.clonoscope.recorded import calls_in, dumped, recording, values_of
 
 
@@ -281,3 +283,32 @@ def test_a_forked_child_records_attempts_of_its_own(tmp_path: Path) -> None:
         childs = values_of(made.folder, "p.0", attempt=1)
         assert values_of(made.folder, "p.0") == before + after
     assert len(childs) == 2 and childs[1] != after[1]
+
+
+def test_a_place_that_two_threads_come_to_at_once_is_one_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    both, found = threading.Barrier(2, timeout=30), []
+
+    class Late(list[sites.Site]):
+        """Lets the other thread go by before the site is there."""
+
+        def append(self, site: sites.Site) -> None:
+            both.wait()
+            other.join(0.05)  # it is through, or waits for us
+            super().append(site)
+
+    def here() -> FrameType:
+        return sys._getframe()
+
+    frame = here()
+    monkeypatch.setattr(sites, "_sites", Late(sites._sites))
+    monkeypatch.setattr(sites, "_numbers", dict(sites._numbers))
+
+    def come_too() -> None:
+        both.wait()
+        found.append(sites.site_at(frame))
+
+    other = threading.Thread(target=come_too)
+    other.start()
+    found.append(sites.site_at(frame))
+    other.join()
+    assert len(found) == 2 and found[0] is found[1]
