@@ -1,6 +1,7 @@
 """What recording costs a job: the time of a question, bytes a record, throughput and latency with and without.
 
-`python -m bench.recorder`. Both sides in one run, in turn, on one core; CPU time, as others may use the machine.
+`python -m bench.recorder`. Both sides in one run, batch by batch in turn, on one core; by the seconds of the processor,
+as others may use the machine.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import clonoscope
+from bench.side_by_side import compared, p99_us
 from clonoscope.reading import size_of
 from clonoscope.tasks import Task
 
@@ -136,56 +138,45 @@ class Job:
 def sample_job(folder: Path, lines: int, records: int, rounds: int) -> dict[str, Any]:
     """Its share of throughput that is left, and what a record adds to latency and to the segments."""
     orders = [order(number, lines) for number in range(_BATCH)]
-    shares, plain_us, recorded_us, latencies = [], [], [], []
+    plain, recorded = [], []
+    batches = rounds * records // _BATCH
     with clonoscope.start("job", dir=folder, max_mb=1024, dump_on=()) as recording:
         task = recording.task("orders")
         before = size_of(recording.folder)
-        for number in range(rounds + 1):
-            plain, of_plain = _unrecorded(orders, records)
-            recorded, of_recorded = _recorded(task, orders, records, number * records)
-            if number:  # the first warms up
-                shares.append(plain / recorded)
-                plain_us.append(plain / records * 1e6)
-                recorded_us.append(recorded / records * 1e6)
-                latencies.append(_p99_us(of_recorded) - _p99_us(of_plain))
+        job, other = Job(), Job()
+        for number in range(batches):
+            # Side by side, so that whoever else is at work slows both down; and each is first as often.
+            if number % 2:
+                plain.append(_unrecorded(job, orders))
+            recorded.append(_recorded(task, other, orders, number))
+            if not number % 2:
+                plain.append(_unrecorded(job, orders))
         used = size_of(recording.folder) - before - len(task.log.view) * 8 + task.log.pos * 8
         faults = recording.faults
+    warm = batches // 10
     return {
-        "throughput_left": round(statistics.median(shares), 4),
-        "plain_us_a_record": round(min(plain_us), 2),
-        "recorded_us_a_record": round(min(recorded_us), 2),
-        "p99_latency_added_us": round(statistics.median(latencies), 2),
-        "bytes_a_record": round(used / (records * (rounds + 1)), 3),
+        **compared(plain[warm:], recorded[warm:]),
+        "plain_us_a_record": round(min(plain) / _BATCH * 1e6, 2),
+        "recorded_us_a_record": round(min(recorded) / _BATCH * 1e6, 2),
+        "p99_latency_added_us": round(p99_us(recorded[warm:], _BATCH) - p99_us(plain[warm:], _BATCH), 2),
+        "bytes_a_record": round(used / (_BATCH * batches), 3),
         "faults": faults,
     }
 
 
-def _unrecorded(orders: list[bytes], records: int) -> tuple[float, list[float]]:
-    job, latencies = Job(), []
+def _unrecorded(job: Job, orders: list[bytes]) -> float:
     began = time.process_time()
-    for first in range(0, records, _BATCH):
-        of_batch = time.perf_counter()
-        for data in orders[: records - first]:
-            job.process(data, time.time())
-        latencies.append(time.perf_counter() - of_batch)
-    return time.process_time() - began, latencies
+    for data in orders:
+        job.process(data, time.time())
+    return time.process_time() - began
 
 
-def _recorded(task: Task, orders: list[bytes], records: int, begin: int) -> tuple[float, list[float]]:
-    job, latencies = Job(), []
+def _recorded(task: Task, job: Job, orders: list[bytes], number: int) -> float:
     began = time.process_time()
-    for first in range(0, records, _BATCH):
-        of_batch = time.perf_counter()
-        with task.epoch((begin + first) // _BATCH):
-            for data in task.records(orders[: records - first], begin + first, topic="orders"):
-                job.process(data, clonoscope.time())
-        latencies.append(time.perf_counter() - of_batch)
-    return time.process_time() - began, latencies
-
-
-def _p99_us(of_batches: list[float]) -> float:
-    """Of a batch, by its records: what a single one takes is less than a clock can tell."""
-    return statistics.quantiles(of_batches, n=100)[-1] / _BATCH * 1e6
+    with task.epoch(number):
+        for data in task.records(orders, number * _BATCH, topic="orders"):
+            job.process(data, clonoscope.time())
+    return time.process_time() - began
 
 
 if __name__ == "__main__":

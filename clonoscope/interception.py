@@ -151,12 +151,12 @@ class Interception:
         return time_ns
 
     def _time(self) -> Callable[[], float]:
-        real, real_ns = time.time, time.time_ns
+        real = time.time
 
         def now() -> float:
             frame = sys._getframe(1)
             log = self._log(frame)
-            return real() if log is None else log.slow_time(frame, real_ns())
+            return real() if log is None else log.slow_time(frame, real())
 
         return now
 

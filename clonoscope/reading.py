@@ -266,10 +266,12 @@ class _Walk:
                 yield self._entry("take", {"input": number, "first": first, "records": count})
 
     def _word(self, word: w.Word) -> Iterator[Entry]:
-        if word.kind in (w.TIME_NS, w.TIME):
+        if word.kind == w.TIME_NS:
             self.at_us = self.at_us if self.taking else word.value // 1000
-            name, value = ("time_ns", word.value) if word.kind == w.TIME_NS else ("time", word.value / 1e9)
-            yield from self._call({"call": name, "site": word.site, "value": value})
+            yield from self._call({"call": "time_ns", "site": word.site, "value": word.value})
+        elif word.kind == w.TIME:
+            self.at_us = self.at_us if self.taking else int(word.seconds * 1e6)
+            yield from self._call({"call": "time", "site": word.site, "value": word.seconds})
         elif word.kind == w.RANDOM:
             site = self.randoms.get(word.site, -1)
             yield from self._call({"call": "random", "site": site, "value": word.value / w.RANDOM_STEPS})

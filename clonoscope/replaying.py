@@ -16,7 +16,7 @@ from clonoscope import words as w
 from clonoscope.calls import Call, fault_of
 from clonoscope.errors import Diverged, EndOfRecording
 from clonoscope.json_values import from_json
-from clonoscope.segments import NO_WORDS
+from clonoscope.segments import NO_REALS, NO_WORDS
 from clonoscope.services import current, epoch_hooks
 from clonoscope.sites import site_at
 from replay.bundle.reader import Bundle
@@ -49,7 +49,7 @@ class Replay:
         places: Mapping[int, str] | None = None,
     ):
         """`places`: of the recording's sites, for what is said of what was logged."""
-        self.view = NO_WORDS
+        self.view, self.reals = NO_WORDS, NO_REALS
         self.pos = self.adv = self.low = self.high = 0
         self.low_s = self.high_s = 0.0
         # Nothing is quick here, so that every question comes by.
@@ -124,7 +124,7 @@ class Replay:
         given: int = self._typed("time_ns", frame, int)
         return given
 
-    def slow_time(self, frame: FrameType, now: int) -> float:
+    def slow_time(self, frame: FrameType, now: float) -> float:
         """The logged time in seconds."""
         given: float = self._typed("time", frame, float)
         return given

@@ -189,16 +189,10 @@ class RetriedLog(TaskLog):
         given = self._given("time_ns", frame, int)
         return super().slow_time_ns(frame, now if given is _NOTHING else given)
 
-    def slow_time(self, frame: FrameType, now: int) -> float:
+    def slow_time(self, frame: FrameType, now: float) -> float:
         """The same in seconds."""
         given = self._given("time", frame, float)
-        if given is _NOTHING:
-            return super().slow_time(frame, now)
-        exact = _ns_of(given)
-        if exact is None:
-            self._guarded(self._put_answer, frame, "time", given)
-            return float(given)
-        return super().slow_time(frame, exact)
+        return super().slow_time(frame, now if given is _NOTHING else given)
 
     def slow_random(self, frame: FrameType, steps: int) -> float:
         """The number that was given, or one."""
@@ -386,12 +380,6 @@ def _bytes_of(value: Any, count: int) -> bytes | None:
     except (ValueError, KeyError, TypeError, binascii.Error):
         return None
     return data if len(data) == count else None
-
-
-def _ns_of(seconds: float) -> int | None:
-    """The nanoseconds that are given as those seconds: floats of this size count in steps of 256."""
-    near = round(seconds * 1e9)
-    return next((one for one in (near, near + 256, near - 256) if one / 1e9 == seconds), None)
 
 
 def _place(site: Mapping[str, Any]) -> tuple[str, str, str]:

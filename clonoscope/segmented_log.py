@@ -12,15 +12,15 @@ from typing import Any
 from clonoscope import words as w
 from clonoscope.calls import Call
 from clonoscope.room import Room
-from clonoscope.segments import NO_WORDS, SUFFIX, Segment
+from clonoscope.segments import NO_REALS, NO_WORDS, SUFFIX, Segment
 from replay.model import json_bytes
 
 # After a segment could not be had, how long until one is asked for again: a job must not wait for a full disk.
 _RETRY_S = 0.01
-# More than a time in seconds, as a float, may be off.
-_ROUNDING_NS = 1_000
 
 Quick = dict[int, tuple[CodeType, int]]
+QuickTimes = dict[int, tuple[CodeType, int, int]]
+QuickSeconds = dict[int, tuple[CodeType, float, float]]
 
 
 class SegmentedLog:
@@ -51,6 +51,7 @@ class SegmentedLog:
         "in_epoch",
         "input",
         "inputs",
+        "lead",
         "lock",
         "low",
         "low_s",
@@ -58,13 +59,13 @@ class SegmentedLog:
         "next_offset",
         "pos",
         "randoms",
+        "reals",
         "room",
         "seconds",
         "segment",
         "segments",
         "slow",
         "synced",
-        "taken",
         "task",
         "times",
         "view",
@@ -84,19 +85,21 @@ class SegmentedLog:
         self.begun = 0
         self.in_epoch = False
         self.lock = threading.RLock()
-        self.view = NO_WORDS
-        self.pos = self.adv = self.low = self.high = self.taken = self.segments = self.dropped = 0
+        self.view, self.reals = NO_WORDS, NO_REALS
+        self.pos = self.adv = self.low = self.high = self.lead = self.segments = self.dropped = 0
         self.low_s = self.high_s = 0.0
-        # Where the next record comes from, if it follows the one before.
+        # Where the next record comes from, if it follows the one before; `lead`: by how much its offset is ahead of how
+        # many were taken.
         self.input, self.next_offset = -1, 0
         self.epoch: int | None = None
         # Topic and partition to the number that words have.
         self.inputs: dict[tuple[str, int], int] = {}
         self.segment: Segment | None = None
         # By the place in its code that a call stands at: that code, and what is subtracted from (or added to) a value
-        # to have its word. Anew for every segment and base.
-        self.times: Quick = {}
-        self.seconds: Quick = {}
+        # to have its word; of times also what is, where one record was taken since the word before. Anew for every
+        # segment and base.
+        self.times: QuickTimes = {}
+        self.seconds: QuickSeconds = {}
         self.randoms: Quick = {}
         self._exact: dict[tuple[CodeType, int, int], int] = {}
         # Where it is True, no question is quick: all of them come by.
@@ -111,13 +114,22 @@ class SegmentedLog:
         self._retry_at = 0.0
         self._why = ""
 
+    @property
+    def taken(self) -> int:
+        """How many records were taken: not counted with each of them, as offsets count already."""
+        return self.next_offset - self.lead
+
+    @taken.setter
+    def taken(self, count: int) -> None:
+        self.lead = self.next_offset - count
+
     # --- words and entries ---
 
     def put(self, word: int) -> None:
         """One word; counts as dropped where there is no room."""
         try:
             pos = self.pos
-            self.view[pos] = word + self.adv
+            self.view[pos] = word + w.ADVANCES[self.adv]
             self.pos = pos + 1
             self.adv = 0
         except IndexError:
@@ -143,10 +155,10 @@ class SegmentedLog:
             if placed is None:
                 self.drop()
                 return
-            view, pos, adv = placed
+            view, pos, advance = placed
             try:
                 view[pos + 1 : pos + 1 + length] = as_words
-                view[pos] = done + adv
+                view[pos] = done + advance
             except ValueError:  # a signal's handler filled the segment meanwhile; what was announced stays unfinished
                 self._lost += 1
 
@@ -157,10 +169,11 @@ class SegmentedLog:
         pos, adv = self.pos, self.adv
         if pos >= room or self.view is not view:
             return None
-        view[pos] = pending + adv
+        advance = w.ADVANCES[adv]
+        view[pos] = pending + advance
         self.pos = pos + 1 + length
         self.adv = 0
-        return view, pos, adv
+        return view, pos, advance
 
     def put_json(self, kind: int, fields: Any) -> None:
         """An entry of JSON; raises where it can't be written as JSON."""
@@ -205,7 +218,7 @@ class SegmentedLog:
             if now < self._retry_at:
                 return False
             # What is stored from here on is dropped, until there is a segment: nobody writes behind the end.
-            end, self.view = self.pos, NO_WORDS
+            end, self.view, self.reals = self.pos, NO_WORDS, NO_REALS
             try:
                 segment, meta = self._next_segment(needed_words)
             except OSError as fault:
@@ -276,15 +289,14 @@ class SegmentedLog:
         self._declared, self._random_sites, self.randoms = set(), {}, {}
         self._rebase(view, end, time.time_ns() // 1000)
         self.pos = end + 1
-        self.view = view
+        self.view, self.reals = view, segment.reals
 
     def _rebase(self, view: memoryview, pos: int, now_us: int) -> None:
-        base_us = max(now_us - w.BASE_MARGIN_NS // 1000, 0)
-        view[pos] = w.BASE << w.KIND_SHIFT | base_us
-        self.low = base_us * 1000
+        base_s = max(now_us * 1000 - w.BASE_MARGIN_NS, 0) // 10**9
+        view[pos] = w.BASE << w.KIND_SHIFT | base_s * 10**6
+        self.low = base_s * 10**9
         self.high = self.low + w.LOW_BITS
-        # Well within, however a time is rounded.
-        self.low_s, self.high_s = (self.low + _ROUNDING_NS) / 1e9, (self.high - _ROUNDING_NS) / 1e9
+        self.low_s, self.high_s = max(float(base_s), w.REAL_LEAST), float(base_s + w.REAL_SPAN_S)
         self.times, self.seconds, self._exact = {}, {}, {}
         self._generation += 1
 
@@ -292,14 +304,14 @@ class SegmentedLog:
         """Ends the attempt."""
         with self.lock:
             self.put_json(w.END, {"at_us": time.time_ns() // 1000, **how})
-            end, self.view = self.pos, NO_WORDS
+            end, self.view, self.reals = self.pos, NO_WORDS, NO_REALS
             self.pos = 0
             self._seal(end)
 
     def rest(self) -> None:
         """The epoch is over; whoever comes next goes on with this attempt."""
         with self.lock:
-            end, self.view = self.pos, NO_WORDS
+            end, self.view, self.reals = self.pos, NO_WORDS, NO_REALS
             self.pos = 0
             if self.segment is not None and self.epoch is not None:
                 self.segment.view[w.H_PROGRESS] = self.taken
@@ -310,7 +322,7 @@ class SegmentedLog:
     def forget(self) -> None:
         """In a child that was forked: the segment is the parent's, and nothing more of it is written here."""
         self.lock = threading.RLock()
-        self.view, self.pos, self.adv = NO_WORDS, 0, 0
+        self.view, self.reals, self.pos, self.adv = NO_WORDS, NO_REALS, 0, 0
         self.fixed["forked_from"] = self.attempt
         self.attempt, self.folder, self.segments = None, None, 0
         self.synced = self.named = 0

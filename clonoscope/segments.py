@@ -23,6 +23,7 @@ from clonoscope.words import (
     H_WORDS,
     HEADER_WORDS,
     MAGIC,
+    MAGICS,
     ORDER_MARK,
     SEALED,
     WORD_BYTES,
@@ -34,6 +35,7 @@ from clonoscope.words import (
 SUFFIX = ".seg"
 SEGMENT_BYTES = 256 << 10
 NO_WORDS = memoryview(bytearray()).cast("Q")
+NO_REALS = memoryview(bytearray()).cast("d")
 """What a log without a segment writes into: every store is refused."""
 
 # Of a segment, for its first entry, which is seldom longer.
@@ -43,7 +45,7 @@ _PATIENCE_S = 0.2
 
 
 class Segment:
-    """A mapped file. `view` is its words; whoever writes keeps the position."""
+    """A mapped file. `view` is its words, `reals` the same as floats; whoever writes keeps the position."""
 
     def __init__(self, path: Path, size_bytes: int):
         """Raises `OSError` where there is no room: every block is there before the first store, which could not fail
@@ -60,6 +62,7 @@ class Segment:
         self.path = path
         self.size_bytes = size_bytes
         self.view = memoryview(self._map).cast("Q")
+        self.reals = memoryview(self._map).cast("d")
         self.view[H_WORDS] = size_bytes // WORD_BYTES
         self.view[H_ORDER] = ORDER_MARK
         self.view[H_MAGIC] = MAGIC
@@ -90,6 +93,7 @@ class Segment:
     def close(self) -> bool:
         """Lets go of the memory; the file stays. False where somebody looks at it still."""
         self.view.release()
+        self.reals.release()
         try:
             self._map.close()
         except BufferError:
@@ -127,7 +131,7 @@ def read_segment(path: Path) -> Held | None:
         return None
     if words[H_ORDER] != ORDER_MARK:
         words.byteswap()
-    if words[H_ORDER] != ORDER_MARK or words[H_MAGIC] != MAGIC:
+    if words[H_ORDER] != ORDER_MARK or words[H_MAGIC] not in MAGICS:
         return None
     end, content = min(words[H_WORDS], len(words)), memoryview(data)
     sealed = bool(words[H_SEAL] & SEALED)
@@ -174,7 +178,7 @@ def _header_of(path: Path) -> array[int] | None:
             header.frombytes(file.read(HEADER_WORDS * WORD_BYTES))
     except (OSError, ValueError):
         return None
-    whole = len(header) == HEADER_WORDS and (header[H_ORDER], header[H_MAGIC]) == (ORDER_MARK, MAGIC)
+    whole = len(header) == HEADER_WORDS and header[H_ORDER] == ORDER_MARK and header[H_MAGIC] in MAGICS
     return header if whole else None
 
 
@@ -185,7 +189,7 @@ def first_entry(path: Path) -> Word | None:
     words = array("Q", data[: len(data) - len(data) % WORD_BYTES])
     if len(words) > HEADER_WORDS and words[H_ORDER] != ORDER_MARK:
         words.byteswap()
-    if len(words) <= HEADER_WORDS or words[H_ORDER] != ORDER_MARK or words[H_MAGIC] != MAGIC:
+    if len(words) <= HEADER_WORDS or words[H_ORDER] != ORDER_MARK or words[H_MAGIC] not in MAGICS:
         return None
     found = _meta_of(words, len(words), memoryview(data))
     if not found and len(data) == _FIRST_READ_BYTES:

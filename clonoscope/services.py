@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 from clonoscope import words as w
 from clonoscope.calls import Call
-from clonoscope.segmented_log import Quick
+from clonoscope.segmented_log import Quick, QuickSeconds, QuickTimes
 from clonoscope.unrecorded import current
 
 __all__ = [
@@ -33,27 +33,30 @@ __all__ = [
 ]
 T = TypeVar("T")
 _STEP = 2.0**-53
+_ADVANCES = w.ADVANCES
+_ADVANCES_S = w.REAL_ADVANCES_S
 
 
 class Answering(Protocol):
     """Who answers what is asked in a context: a log that records, a recording that is replayed, or nobody."""
 
     view: memoryview
+    reals: memoryview[float]
     pos: int
     adv: int
     low: int
     high: int
     low_s: float
     high_s: float
-    times: Quick
-    seconds: Quick
+    times: QuickTimes
+    seconds: QuickSeconds
     randoms: Quick
     writes: Callable[[Call, FrameType], None] | None
 
     def slow_time_ns(self, frame: FrameType, now: int) -> int:
         """A clock's answer."""
 
-    def slow_time(self, frame: FrameType, now: int) -> float:
+    def slow_time(self, frame: FrameType, now: float) -> float:
         """The same in seconds."""
 
     def slow_random(self, frame: FrameType, steps: int) -> float:
@@ -99,12 +102,12 @@ def time_ns(
     frame = _frame(1)
     now = _clock()
     try:
-        code, before = log.times[frame.f_lasti]
+        code, before, before_one = log.times[frame.f_lasti]
         if code is frame.f_code and log.low < now < log.high:
             # Nothing is called from here on: no other thread comes between.
             pos, adv = log.pos, log.adv
-            if adv:
-                log.view[pos] = now - before + adv
+            if adv:  # mostly one: who asks does so once for each record
+                log.view[pos] = now - before_one if adv == 1 else now - before + _ADVANCES[adv]
                 log.adv = 0
             else:  # asked more than once for one record
                 log.view[pos] = now - before
@@ -118,25 +121,24 @@ def time_ns(
 def time(
     _answering: Callable[[], Answering] = _answering,
     _frame: Callable[[int], FrameType] = sys._getframe,
-    _clock: Callable[[], int] = _time.time_ns,
+    _clock: Callable[[], float] = _time.time,
 ) -> float:
     """As `time.time`."""
     log = _answering()
     frame = _frame(1)
     now = _clock()
     try:
-        code, before = log.seconds[frame.f_lasti]
-        now_s = now / 1e9
-        if code is frame.f_code and log.low_s < now_s < log.high_s:  # which takes less than to compare large integers
+        code, before, before_one = log.seconds[frame.f_lasti]
+        if code is frame.f_code and log.low_s < now < log.high_s:
             pos, adv = log.pos, log.adv
-            if adv:
-                log.view[pos] = now - before + adv
+            if adv:  # as above; what is stored are floats, as to make an integer of one takes a while
+                log.reals[pos] = now - before_one if adv == 1 else now - before + _ADVANCES_S[adv]
                 log.adv = 0
-            else:  # asked more than once for one record
-                log.view[pos] = now - before
+            else:
+                log.reals[pos] = now - before
             log.pos = pos + 1
-            return now_s
-    except LookupError:
+            return now
+    except LookupError:  # as above, or more records than such a word can tell of
         pass
     return log.slow_time(frame, now)
 
@@ -150,7 +152,7 @@ def random() -> float:
         code, tag = log.randoms[frame.f_lasti]
         if code is frame.f_code:
             pos = log.pos
-            log.view[pos] = tag + steps + log.adv
+            log.view[pos] = tag + steps + _ADVANCES[log.adv]
             log.pos = pos + 1
             log.adv = 0
             return steps * _STEP

@@ -15,6 +15,8 @@ from clonoscope.sites import Site, site_at
 # Words: declarations of a site, a base, and a word.
 _ROOM_FOR_SITE = 256
 _TRIES = 4
+_CLOCKS = {w.TIME_NS: "time_ns", w.TIME: "time"}
+_ADVANCE_MOST, _PROGRESS = w.ADVANCE_MOST, w.H_PROGRESS
 
 
 class TaskLog(SegmentedLog):
@@ -36,13 +38,13 @@ class TaskLog(SegmentedLog):
 
     def slow_time_ns(self, frame: FrameType, now: int) -> int:
         """Records a time; the next at this site is quick."""
-        self._guarded(self._slow_time, frame, now, w.TIME_NS)
+        self._guarded(self._slow_time_ns, frame, now)
         return now
 
-    def slow_time(self, frame: FrameType, now: int) -> float:
-        """As `slow_time_ns`, of a time that was given as seconds."""
-        self._guarded(self._slow_time, frame, now, w.TIME)
-        return now / 1e9
+    def slow_time(self, frame: FrameType, now: float) -> float:
+        """As `slow_time_ns`, of a time in seconds."""
+        self._guarded(self._slow_time, frame, now)
+        return now
 
     def slow_random(self, frame: FrameType, steps: int) -> float:
         """Records a random number, given as its 53 bits; the next at this site is quick."""
@@ -102,37 +104,61 @@ class TaskLog(SegmentedLog):
             self.lose(why)
             self.room.at_fault(f"{self.task}: {why}")
 
-    def _slow_time(self, frame: FrameType, now: int, kind: int) -> None:
-        generation, before = self._generation, self._exact.get((frame.f_code, frame.f_lasti, kind))
+    def _slow_time_ns(self, frame: FrameType, now: int) -> None:
+        self._put_time(frame, w.TIME_NS, now, now, now // 1000)
+
+    def _slow_time(self, frame: FrameType, now: float) -> None:
+        self._put_time(frame, w.TIME, now, int(now * w.TICKS), int(now * 1e6))
+
+    def _put_time(self, frame: FrameType, kind: int, now: float, count: int, now_us: int) -> None:
+        """`count`: the time in what words of its kind count in."""
+        key = (frame.f_code, frame.f_lasti, kind)
+        advances = w.ADVANCES if kind == w.TIME_NS else w.REAL_ADVANCES
+        generation, before = self._generation, self._exact.get(key)
         # Another function calls from the same place of its code: it goes the quick way, and this one the second best.
-        if before is not None and self.low < now < self.high and self._store(now - before, generation):
+        if before is not None and self._holds(kind, now) and self._store(count - before, generation, advances):
             return
         with self.lock:
             for _ in range(_TRIES):
+                if self.adv >= len(advances):
+                    self.flush_advance()
                 self._make_room()
                 site = self.site(frame).number
-                if not self.low < now < self.high:
-                    self._rebase_here(now // 1000)
-                if site >= w.SITES_MOST or not self.low < now < self.high:
-                    name, value = ("time_ns", now) if kind == w.TIME_NS else ("time", now / 1e9)
-                    self.put_json(w.CALL, {"call": name, "site": site, "value": value})
+                if not self._holds(kind, now):
+                    self._rebase_here(now_us)
+                if site >= w.SITES_MOST or not self._holds(kind, now):
+                    self.put_json(w.CALL, {"call": _CLOCKS[kind], "site": site, "value": now})
                     return
-                before = self.low - (kind << w.KIND_SHIFT | site << w.SITE_SHIFT)
-                quick = self.times if kind == w.TIME_NS else self.seconds
-                if not self.slow:
-                    quick.setdefault(frame.f_lasti, (frame.f_code, before))
-                self._exact[frame.f_code, frame.f_lasti, kind] = before
-                if self._store(now - before, self._generation):
+                self._exact[key] = before = self._learn(frame, kind, site)
+                if self._store(count - before, self._generation, advances):
                     return
             self.lose("what was asked here could not be recorded")
 
-    def _store(self, word: int, generation: int) -> bool:
-        """One word that is made for this segment and base; False where they are no longer, or full."""
+    def _holds(self, kind: int, now: float) -> bool:
+        """Whether a time has a word here; one in seconds as it is."""
+        return self.low < now < self.high if kind == w.TIME_NS else self.low_s < now < self.high_s
+
+    def _learn(self, frame: FrameType, kind: int, site: int) -> int:
+        """What is subtracted from a time to have its word; from here on the site is quick."""
+        if kind == w.TIME_NS:
+            before = self.low - (kind << w.KIND_SHIFT | site << w.SITE_SHIFT)
+            if not self.slow:
+                self.times.setdefault(frame.f_lasti, (frame.f_code, before, before - w.ADVANCES[1]))
+            return before
+        base_s = self.low // 10**9
+        if not self.slow:
+            before_s = base_s - w.REAL_LEAST - site * w.REAL_SITE
+            self.seconds.setdefault(frame.f_lasti, (frame.f_code, before_s, before_s - w.REAL_ADVANCES_S[1]))
+        return base_s * w.TICKS - (w.REAL_BITS | site << w.REAL_SITE_SHIFT)
+
+    def _store(self, word: int, generation: int, advances: tuple[int, ...] = w.ADVANCES) -> bool:
+        """One word that is made for this segment and base; False where they are no longer, or full, or more records
+        were taken than it can tell of."""
         try:
             pos = self.pos
             if self._generation != generation:
                 return False
-            self.view[pos] = word + self.adv
+            self.view[pos] = word + advances[self.adv]
         except IndexError:
             return False
         self.pos = pos + 1
@@ -175,25 +201,25 @@ class TaskLog(SegmentedLog):
     # --- records ---
 
     def take(self, number: int, offset: int) -> None:
-        """A record was taken from an input; one that follows the record before costs nothing in the segment."""
-        if self.adv >= w.ADVANCE_MOST << w.ADVANCE_SHIFT:
-            self.flush_advance()
-        if number != self.input or offset != self.next_offset:
+        """A record was taken from an input; one that follows the record before costs nothing in the segment. Every
+        record comes by here: of one in order nothing is called, so that no other thread comes between."""
+        adv = self.adv
+        if offset != self.next_offset or number != self.input or adv == _ADVANCE_MOST:
             self._turn_to(number, offset)
-        self.next_offset = offset + 1
-        self.adv += w.ADVANCE_ONE
-        self.taken += 1
+            adv = self.adv
+        self.next_offset = until = offset + 1
+        self.adv = adv + 1
         try:
-            self.view[w.H_PROGRESS] = self.taken
+            self.view[_PROGRESS] = until - self.lead
         except IndexError:
             self.no_room()
 
     def took_range(self, number: int, first: int, until: int) -> None:
         """What an entry told of already."""
-        self.input, self.next_offset = number, until
-        self.taken += until - first
+        taken = self.taken + until - first
+        self.input, self.next_offset, self.lead = number, until, until - taken
         try:
-            self.view[w.H_PROGRESS] = self.taken
+            self.view[w.H_PROGRESS] = taken
         except IndexError:
             self.no_room()
 
@@ -203,15 +229,20 @@ class TaskLog(SegmentedLog):
             self.drop()
 
     def _turn_to(self, number: int, offset: int) -> None:
+        """What comes next is another input's record, or another one of this input; or there are too many for a word."""
+        if self.adv >= _ADVANCE_MOST:
+            self.flush_advance()
+        if number == self.input and offset == self.next_offset:
+            return
         if number < w.SITES_MOST and 0 <= offset < w.LOW_BITS:
             self.put(w.TAKE << w.KIND_SHIFT | number << w.SITE_SHIFT | offset)
         else:
             self.put_json(w.INPUT, {"input": number, "offset": offset})
-        self.input, self.next_offset = number, offset
+        self.input, self.next_offset, self.lead = number, offset, offset - self.taken
 
     def flush_advance(self) -> None:
         """The records since the last word, in a word of their own."""
-        count = self.adv >> w.ADVANCE_SHIFT
+        count = self.adv
         if count:
             self.adv = 0
             # Where there is no room for it, the next segment's first entry says how many there were.

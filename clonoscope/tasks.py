@@ -20,8 +20,6 @@ from replay.model import json_bytes
 if TYPE_CHECKING:
     from clonoscope.recording import Recording
 
-_MANY_TAKEN = w.ADVANCE_MOST << w.ADVANCE_SHIFT
-
 T = TypeVar("T")
 Place = tuple[str, int]
 Lineage = Sequence[tuple[str, int]]
@@ -186,17 +184,7 @@ class Task:
             number = self._declare(topic, partition)
         if self._retried is not None:
             self._retried.took((topic, partition), offset, offset + 1, data=data)
-        if number == log.input and offset == log.next_offset and log.adv < _MANY_TAKEN:
-            # As `log.take`, for what it mostly is.
-            log.next_offset = offset + 1
-            log.adv += w.ADVANCE_ONE
-            log.taken = taken = log.taken + 1
-            try:
-                log.view[w.H_PROGRESS] = taken
-            except IndexError:
-                log.no_room()
-        else:
-            log.take(number, offset)
+        log.take(number, offset)
         if data is not None:
             begun = self._hashes.get((topic, partition))
             first, count, digest = begun or (offset, 0, self.recording.redaction.hashing())
@@ -208,24 +196,15 @@ class Task:
 
     def records(self, found: Iterable[T], first: int, *, topic: str = "", partition: int = 0) -> Iterator[T]:
         """Gives what is found, and takes each as it is given: offsets count from `first`. Cheaper than `take`."""
-        one, progress, log = w.ADVANCE_ONE, w.H_PROGRESS, self.log
-        retried = self._retried
+        log, retried = self.log, self._retried
+        take = log.take
         number = log.inputs.get((topic, partition))
         if number is None:
             number = self._declare(topic, partition)
         for offset, record in enumerate(found, first):
             if retried is not None:
                 retried.took((topic, partition), offset, offset + 1)
-            if number == log.input and offset == log.next_offset and log.adv < _MANY_TAKEN:
-                log.next_offset = offset + 1
-                log.adv += one
-                log.taken = taken = log.taken + 1
-                try:
-                    log.view[progress] = taken
-                except IndexError:
-                    log.no_room()
-            else:
-                log.take(number, offset)
+            take(number, offset)
             yield record
 
     def take_range(

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from clonoscope.segments import NO_WORDS
+from clonoscope.segments import NO_REALS, NO_WORDS
 
 if TYPE_CHECKING:
     from clonoscope.calls import Call
@@ -28,6 +28,7 @@ class Unrecorded:
         "low_s",
         "pos",
         "randoms",
+        "reals",
         "seconds",
         "times",
         "view",
@@ -35,7 +36,7 @@ class Unrecorded:
     )
 
     def __init__(self) -> None:
-        self.view = NO_WORDS
+        self.view, self.reals = NO_WORDS, NO_REALS
         self.pos = self.adv = self.low = self.high = 0
         self.low_s = self.high_s = 0.0
         self.times = self.seconds = self.randoms = {}  # type: ignore[var-annotated]
@@ -46,9 +47,9 @@ class Unrecorded:
         """The time."""
         return now if self.elsewhere is None else self.elsewhere.slow_time_ns(frame, now)
 
-    def slow_time(self, frame: FrameType, now: int) -> float:
+    def slow_time(self, frame: FrameType, now: float) -> float:
         """The time in seconds."""
-        return now / 1e9 if self.elsewhere is None else self.elsewhere.slow_time(frame, now)
+        return now if self.elsewhere is None else self.elsewhere.slow_time(frame, now)
 
     def slow_random(self, frame: FrameType, steps: int) -> float:
         """A random number."""

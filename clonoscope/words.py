@@ -15,7 +15,10 @@ from replay.errors import check
 WORD_BYTES = 8
 
 # Header words of a file; the content follows.
-MAGIC = int.from_bytes(b"CLNSEG01", "little")
+MAGIC = int.from_bytes(b"CLNSEG02", "little")
+# Of segments whose times of `time()` are nanoseconds; they are read, and no longer written.
+MAGIC_OF_NANOSECONDS = int.from_bytes(b"CLNSEG01", "little")
+MAGICS = (MAGIC, MAGIC_OF_NANOSECONDS)
 ORDER_MARK = 0x0102030405060708
 # H_ENDED: the epoch that ended last, plus one; 0 while one is at work, and where logs are not handed on.
 H_MAGIC, H_ORDER, H_WORDS, H_SEAL, H_DROPPED, H_PROGRESS, H_END, H_ENDED = range(8)
@@ -28,13 +31,26 @@ TIME_NS, TIME, RANDOM, TAKE, ADVANCE, LONG, BASE = range(1, 8)
 
 # How many records were taken since the word before: five bits of every word but ADVANCE and BASE.
 ADVANCE_SHIFT = 56
-ADVANCE_ONE = 1 << ADVANCE_SHIFT
 ADVANCE_MOST = 31
+# Of so many records, what is added to a word: shifting takes longer than looking it up.
+ADVANCES = tuple(count << ADVANCE_SHIFT for count in range(ADVANCE_MOST + 1))
 
-# TIME_NS, TIME and TAKE: a site (or an input), and a time since the base (or an offset).
+# TIME_NS and TAKE: a site (or an input), and a time since the base (or an offset).
 SITE_SHIFT = 44
 SITES_MOST = 1 << (ADVANCE_SHIFT - SITE_SHIFT)
 LOW_BITS = 1 << SITE_SHIFT
+
+# TIME: the bits of a float from 2**30 up to 2**31, whose highest are this kind whatever follows: four bits of records,
+# 12 of a site, and 36 of ticks since the base, which is a whole second. A float of today's seconds counts in just these
+# ticks: it has its word, and is had again from it, by sums that nothing is lost in, and becomes no integer on the way.
+TICKS = 1 << 22
+REAL_LEAST = 2.0**30
+REAL_BITS = 0x41D << 52
+REAL_SITE_SHIFT, REAL_ADVANCE_SHIFT = 36, 48
+REAL_SITE = 2.0**REAL_SITE_SHIFT / TICKS
+REAL_SPAN_S = (1 << REAL_SITE_SHIFT) // TICKS
+REAL_ADVANCES = tuple(count << REAL_ADVANCE_SHIFT for count in range(16))
+REAL_ADVANCES_S = tuple(count * 2.0**REAL_ADVANCE_SHIFT / TICKS for count in range(16))
 
 # RANDOM: a small site, and the 53 bits that a float in [0, 1) has.
 RANDOM_SITE_SHIFT = 53
@@ -60,8 +76,8 @@ META, SITE, EPOCH, EPOCH_END, CALL, UUID, BYTES, INPUT, RECORD, OUTPUT, STATE, G
 class Word:
     """What one word says, or one long entry. `at` is its position; `advance`: records taken since the word before.
 
-    `value` is a time in ns since 1970, a random number's 53 bits, an offset, a count, or a type.
-    `site` may be an input.
+    `value` is a time in ns since 1970, a random number's 53 bits, an offset, a count, or a type; `seconds` is a time
+    that was given as such. `site` may be an input.
     """
 
     at: int
@@ -70,6 +86,7 @@ class Word:
     site: int = 0
     value: int = 0
     payload: bytes = b""
+    seconds: float = 0.0
 
 
 UNFINISHED = "an entry that was being written when its writer ended"
@@ -107,10 +124,16 @@ def read_words(words: Sequence[int], begin: int, end: int, content: memoryview) 
     `content` is the same as bytes. Behind an entry that is damaged nothing is read, as its length may be damaged too.
     """
     base_ns, at = 0, begin
+    in_ticks = words[H_MAGIC] != MAGIC_OF_NANOSECONDS
     while at < end and (word := words[at]):
         kind = word >> KIND_SHIFT
         advance = word >> ADVANCE_SHIFT & ADVANCE_MOST
-        if kind in (TIME_NS, TIME):
+        if kind == TIME and in_ticks:
+            yield _time(at, word, base_ns)
+        elif kind == TIME:
+            site, now = word >> SITE_SHIFT & SITES_MOST - 1, base_ns + (word & LOW_BITS - 1)
+            yield Word(at, kind, advance, site, seconds=now / 1e9)
+        elif kind == TIME_NS:
             yield Word(at, kind, advance, word >> SITE_SHIFT & SITES_MOST - 1, base_ns + (word & LOW_BITS - 1))
         elif kind == TAKE:
             yield Word(at, kind, advance, word >> SITE_SHIFT & SITES_MOST - 1, word & LOW_BITS - 1)
@@ -130,6 +153,12 @@ def read_words(words: Sequence[int], begin: int, end: int, content: memoryview) 
             yield Torn(at, 1, "a word of no kind")
             return
         at += 1
+
+
+def _time(at: int, word: int, base_ns: int) -> Word:
+    ticks, site = word & (1 << REAL_SITE_SHIFT) - 1, word >> REAL_SITE_SHIFT & SITES_MOST - 1
+    advance = word >> REAL_ADVANCE_SHIFT & len(REAL_ADVANCES) - 1
+    return Word(at, TIME, advance, site, seconds=base_ns // 10**9 + ticks / TICKS)
 
 
 def _long(at: int, header: int, advance: int, end: int, content: memoryview) -> Word | Torn:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from clonoscope import words as w
 from clonoscope.json_values import json_in
 from clonoscope.recording import Recording, start
 from clonoscope.services import current
+from clonoscope.task_log import TaskLog
 from clonoscope.tasks import Task
 from clonoscope.unrecorded import UNRECORDED
 
@@ -17,7 +17,6 @@ Identify = Callable[[str, Any, Any], str | None]
 
 NOW = -1.0
 """Without a time-out, as clients have it."""
-_MANY_TAKEN = w.ADVANCE_MOST << w.ADVANCE_SHIFT
 
 
 class Batch(Protocol):
@@ -102,52 +101,66 @@ class Partitions:
     def polling(self, poll: Callable[[Any], Any], open_batches: Sequence[Batch] = ()) -> Callable[..., Any]:
         """As `poll`, of a client; a message that it gives is taken, and worked on up to the next call.
 
-        It is called for every message that is given to the job; so the way of most is written out. Batches that were
-        given, and not looked through, are finished first.
+        It is called for every message that is given to the job; so the way of most is written out, and what is known
+        of the message before is kept: `here` is the log that it went into, as long as the next may go the same way.
+        Batches that were given, and not looked through, are finished first.
         """
-        get, put, many, one, progress = current.get, current.set, _MANY_TAKEN, w.ADVANCE_ONE, w.H_PROGRESS
-        whole = self.whole
+        get: Callable[[], Any] = current.get
+        put = current.set
+        here: TaskLog | None = None
+        topic, partition = "", -1
 
         def polled(timeout: Any = NOW) -> Any:
             """As the client's."""
+            nonlocal here, topic, partition
             if open_batches:
                 open_batches[-1].finish()
             message = poll(timeout)
             if message is None or message.error() is not None:
                 put(UNRECORDED)
                 return message
-            found, offset = self.last, message.offset()
-            if found is None or message.partition() != found.partition or message.topic() != found.topic:
-                found = self.last = self.of(message.topic(), message.partition())
-            log = found.task.log
-            if whole or offset != log.next_offset or not log.in_epoch or log.input < 0 or log.adv >= many:
-                self._take(found, offset, message)
+            log, offset = get(), message.offset()
+            if (
+                log is not here
+                or offset != log.next_offset
+                or message.partition() != partition
+                or message.topic() != topic
+                or not log.in_epoch
+            ):
+                topic, partition = message.topic(), message.partition()
+                taken = self.take(topic, partition, message)
+                here = None if self.whole else taken
                 return message
-            # As `Task.take`.
-            log.next_offset = offset + 1
-            log.adv += one
-            log.taken = taken = log.taken + 1
-            try:
-                log.view[progress] = taken
-            except IndexError:
-                log.no_room()
-            if get() is not log:
-                put(log)
+            log.take(log.input, offset)
             return message
 
         return polled
+
+    def take(self, topic: str, partition: int, message: Any) -> TaskLog:
+        """A message is given to the job; into which log."""
+        found = self.last = self.of(topic, partition)
+        self._take(found, message.offset(), message)
+        return found.task.log
 
     def _take(self, found: Partition, offset: int, message: Any) -> None:
         data = message.value() if self.hashes else None
         record = readable(message) if self.recording.payload == "full" else None
         found.take(offset, record, data if isinstance(data, bytes) else None)
 
-    def output(self, topic: str, key: Any, value: Any, timestamp: int = 0) -> None:
-        """A message was given away; it is that of the record that is being worked on."""
-        found = self.last
-        if self.outputs and found is not None and current.get() is found.task.log:
+    def output(self, topic: str, key: Any, value: Any, timestamp: int = 0) -> Partition | None:
+        """A message was given away: that of the record that is being worked on, of this partition."""
+        found = self._at_work() if self.outputs else None
+        if found is not None:
             named = None if self.identify is None else self.identify(topic, key, value)
             found.task.message(topic, key, value, timestamp=timestamp, id=named)
+        return found
+
+    def _at_work(self) -> Partition | None:
+        """Whose record is being worked on here; another thread may have taken the last one."""
+        log, last = current.get(), self.last
+        if last is not None and last.task.log is log:
+            return last
+        return next((one for one in list(self.found.values()) if one.task.log is log), None)
 
     def again(self, topic: str, partition: int) -> None:
         """The job is at work on one of its messages once more, as in a second loop over a batch."""

@@ -10,10 +10,11 @@ from traceback import walk_tb
 from types import CodeType, TracebackType
 from typing import Any
 
-from clonoscope.adapters.partitions import Identify, Partitions
+from clonoscope.adapters.partitions import NOW, Identify, Partitions
 from clonoscope.errors import WrongUse
 from clonoscope.recording import Recording
 from clonoscope.services import current
+from clonoscope.task_log import TaskLog
 from replay.model import read_json
 
 # What of an application is taken over, each before it runs.
@@ -23,6 +24,7 @@ _PARTS = (
     "_processing_context",
     "_process_message",
     "_exception_handler",
+    "_on_assign",
     "_on_revoke",
     "_on_lost",
 )
@@ -66,16 +68,21 @@ class _Recorded:
     def __init__(self, app: Any, partitions: Partitions, states: bool):
         self.app, self.partitions, self.states = app, partitions, states
         self.begins = True
+        # The log of the record that is worked on, while the next is taken as that was.
+        self.log: TaskLog | None = None
+        # Whether messages of several partitions may come, and of several topics.
+        self.partitions_differ = self.topics_differ = True
 
     def begin(self) -> None:
         app = self.app
         context, producer = app._processing_context, app._producer
         app._exception_handler = self._failing(app._exception_handler, app._process_message.__code__)
+        app._on_assign = self._assigning(app._on_assign)
         app._on_revoke = self._revoking(app._on_revoke)
         app._on_lost = self._revoking(app._on_lost)
         for name in _POLLS:
             # What is asked while a message is processed is asked in a copy of this context.
-            setattr(app._consumer, name, self.partitions.polling(getattr(app._consumer, name)))
+            setattr(app._consumer, name, self._polling(getattr(app._consumer, name)))
         context.init_checkpoint = self._beginning(context.init_checkpoint)
         app._consumer.commit = self._committing(app._consumer.commit, lambda *_, offsets=None, **__: offsets)
         producer.commit_transaction = self._committing(producer.commit_transaction, lambda offsets, *_, **__: offsets)
@@ -83,6 +90,40 @@ class _Recorded:
             producer.produce = self._producing(producer.produce)
 
     # --- records: one is worked on until the next is asked for, or something else is done ---
+
+    def _polling(self, poll: Callable[[Any], Any]) -> Callable[..., Any]:
+        """As `Partitions.polling`, of messages that the application has found to be good, in its one thread. What is
+        asked on the way comes seldom enough to be slow each time: so as little as can be is looked at."""
+        partitions = self.partitions
+        topic, partition = "", -1
+
+        def polled(timeout: Any = NOW) -> Any:
+            nonlocal topic, partition
+            message = poll(timeout)
+            if message is None:
+                self._idle()
+                return message
+            log, offset = self.log, message.offset()
+            if (
+                log is None
+                or offset != log.next_offset
+                or (
+                    self.partitions_differ
+                    and (message.partition() != partition or (self.topics_differ and message.topic() != topic))
+                )
+            ):
+                topic, partition = message.topic(), message.partition()
+                taken = partitions.take(topic, partition, message)
+                self.log = None if partitions.whole else taken
+                return message
+            log.take(log.input, offset)
+            return message
+
+        return polled
+
+    def _idle(self) -> None:
+        self.log = None
+        self.partitions.idle()
 
     def _beginning(self, begin: Callable[[], None]) -> Callable[[], None]:
         """Of a checkpoint; that of the first one finds the application whole."""
@@ -103,7 +144,7 @@ class _Recorded:
         """What is no record's doing."""
 
         def idly(*arguments: Any, **keywords: Any) -> Any:
-            self.partitions.idle()
+            self._idle()
             return do(*arguments, **keywords)
 
         return idly
@@ -114,7 +155,7 @@ class _Recorded:
         def recorded(kind: Any, fault: BaseException | None, trace: TracebackType | None) -> Any:
             at_work = self.partitions.last
             if fault is not None and at_work is not None and current.get() is at_work.task.log:
-                self.partitions.idle()
+                self._idle()
                 if any(frame.f_code is processing for frame, _ in walk_tb(trace)):
                     at_work.task.fail(fault)
             return handler(kind, fault, trace)
@@ -155,6 +196,7 @@ class _Recorded:
             places = [(one.topic, one.partition, one.offset) for one in of(*arguments, **keywords) or ()]
             changes = self._changes() if self.states else {}
             done = commit(*arguments, **keywords)
+            self.log = None
             for topic, partition, until in places:
                 changed = changes.get((topic, partition))
                 if changed:
@@ -177,9 +219,22 @@ class _Recorded:
 
     # --- rebalances ---
 
+    def _assigning(self, assign: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+        def recorded(consumer: Any, places: Any) -> None:
+            self._idle()
+            self.partitions_differ = self.topics_differ = True
+            assign(consumer, places)
+            read = self.app._dataframe_registry.consumer_topics
+            # Besides them there are changelogs, of which nothing is given to the job.
+            all_places = [one for one in self.app._consumer.assignment() if one.topic in read]
+            self.partitions_differ = len(all_places) != 1
+            self.topics_differ = len(read) > 1
+
+        return recorded
+
     def _revoking(self, revoke: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
         def recorded(consumer: Any, places: Any) -> None:
-            self.partitions.idle()
+            self._idle()
             try:
                 revoke(consumer, places)
             finally:

@@ -108,6 +108,14 @@ def test_a_partition_that_is_taken_away_ends_its_attempt(ran: Ran) -> None:
     assert {how for how, _ in ends} <= {"superseded", "handed-over"}
 
 
+def test_threads_that_take_turns_give_each_what_follows_from_its_own_record(ran: Ran) -> None:
+    recording = ran("threads")
+    for task in range(2):
+        (log,) = logs(recording, f"orders.{task}")
+        given = [(one.taken, one.fields["text"][0]) for one in log.entries() if one.kind == "output"]
+        assert given == [(taken, str(task)) for taken in range(1, FEW + 1)]
+
+
 def test_records_whole_have_their_hash_and_nothing_that_is_redacted(ran: Ran, tmp_path: Path) -> None:
     recording = ran("whole")
     orders = [{"order": 2 * n, "item": f"sku-{2 * n % 7}", "count": 2 * n % 3 + 1} for n in range(FEW)]

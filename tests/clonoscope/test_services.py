@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import uuid
+from operator import attrgetter
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 import clonoscope
 from clonoscope import sites
+from clonoscope.reading import attempts_of
 from tests.clonoscope.recorded import calls_in, dumped, recording, values_of
 
 
@@ -150,17 +152,61 @@ def test_a_clock_that_jumps_is_recorded_as_it_jumped(tmp_path: Path) -> None:
         assert made.faults == []
 
 
-@pytest.mark.parametrize("ask", [clonoscope.time, clonoscope.time_ns], ids=["time", "time_ns"])
-def test_times_at_the_edge_of_what_a_word_can_hold_are_recorded_as_given(ask: Any, tmp_path: Path) -> None:
+def test_a_clock_in_seconds_that_jumps_is_recorded_as_it_jumped(tmp_path: Path) -> None:
+    chooser = random.Random(2)
+    jumps = [0.0, 0.1, -1.5, 2.0**30, 2.0**30 + 0.5, 2.0**31, 2.0**31 - 2.0**-22, 2.0**32 + 0.25, 1e9 / 3, 1e11]
+    jumps += [chooser.uniform(0, 2**33) for _ in range(300)]
+    jumps += [1.8e9 + hour * 3600 + chooser.random() for hour in chooser.choices(range(-100, 100), k=300)]
+    with recording(tmp_path) as made, made.task("p").epoch(0) as task:
+        for now in jumps:
+            assert clonoscope.time(_clock=lambda now=now: now) == now
+            if chooser.random() < 0.1:
+                task.take(task.records_taken)
+        assert values_of(made.folder, "p.0") == jumps
+        assert made.faults == []
+
+
+@pytest.mark.parametrize(
+    ("ask", "edges", "step"),
+    [
+        (clonoscope.time, attrgetter("low_s", "high_s"), 2.0**-22),
+        (clonoscope.time_ns, attrgetter("low", "high"), 1),
+    ],
+    ids=["time", "time_ns"],
+)
+def test_times_at_the_edge_of_what_a_word_can_hold_are_recorded_as_given(
+    ask: Any, edges: Any, step: float, tmp_path: Path
+) -> None:
     chooser = random.Random(3)
     with recording(tmp_path) as made, made.task("p").epoch(0) as task:
-        log, given = task.log, [ask()]
+        given = [ask()]
         for _ in range(400):
-            now = chooser.choice((log.low, log.high)) + chooser.randrange(-2_500, 2_500)
+            now = chooser.choice(edges(task.log)) + chooser.randrange(-2_500, 2_500) * step
             if chooser.random() < 0.1:
                 task.take(task.records_taken)
             given.append(ask(_clock=lambda now=now: now))
         assert values_of(made.folder, "p.0") == given
+
+
+@pytest.mark.parametrize("ask", [clonoscope.time, clonoscope.time_ns], ids=["time", "time_ns"])
+def test_of_any_number_of_records_between_two_times_none_is_lost(ask: Any, tmp_path: Path) -> None:
+    between = [*range(70), 15, 16, 0, 31, 32, 1, 1, 0, 2]
+    given = []
+    with recording(tmp_path) as made, made.task("p").epoch(0) as task:
+        for records in between:
+            for _ in range(records):
+                task.take(task.records_taken)
+            given.append(ask())
+        (log,) = (one for one in attempts_of(made.folder) if one.task == "p.0")
+        found = [entry for entry in log.entries() if entry.kind in ("take", "call")]
+    runs, values = [0], []
+    for entry in found:
+        if entry.kind == "take":
+            runs[-1] += entry.fields["records"]
+        else:
+            values.append(entry.fields["value"])
+            runs.append(0)
+    assert (runs[:-1], values) == (between, given)
 
 
 def test_after_the_end_services_answer_and_nothing_is_written(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import threading
 import time
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
@@ -126,6 +127,30 @@ def rebalance(broker, folder):
     second.close()
     first.close()
     assert told
+
+
+def threads(broker, folder):
+    """Two consumers of one recording, each read in a thread of its own, which take turns."""
+    plain = {"bootstrap.servers": broker, "group.id": "threads", "enable.auto.commit": False}
+    producer = Producer({"bootstrap.servers": broker})
+    first, second, producer = kafka.record("ways", Consumer(plain), Consumer(plain), producer, dir=folder)
+    turn = threading.Barrier(2)
+
+    def work(consumer, partition):
+        consumer.assign([TopicPartition("orders", partition, 0)])
+        for _ in range(FEW):
+            (message,) = take(consumer, 1)
+            turn.wait()  # the other has taken its record by now
+            producer.produce("prices", message.value(), str(partition))
+            turn.wait()
+
+    both = [threading.Thread(target=work, args=(one, number)) for number, one in enumerate((first, second))]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    first.close()
+    second.close()
 
 
 def whole(broker, folder):
