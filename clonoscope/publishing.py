@@ -304,6 +304,8 @@ class _Members:
 
     def event(self, entry: Entry) -> None:
         fields = {key: value for key, value in entry.fields.items() if key not in ("type", "at_us")}
+        if entry.fields["type"] == "outputs-sent":
+            fields |= {"attempt": self.log.attempt, "outputs": self.lines}
         self.publisher.tell(entry.at_us, entry.fields["type"], **fields)
 
 

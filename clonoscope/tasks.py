@@ -249,10 +249,12 @@ class Task:
         id: str | None = None,  # noqa: A002
         source: Lineage | None = None,
         of: int | None = None,
+        topic: str = "",
     ) -> None:
         """A record, as [key, timestamp, value], left for the outside; `id`, where writes of one id count once.
 
-        `of`: it comes from this one of the task's records, as `records_taken` counted before that was taken.
+        `of`: it comes from this one of the task's records, as `records_taken` counted before that was taken. With a
+        `topic` it was only handed to who sends it on, and has left when `sent` says so.
         """
         try:
             fields: dict[str, Any] = {}
@@ -262,6 +264,8 @@ class Task:
                 fields["of"] = of
             if source is not None:
                 fields["source"] = [list(pair) for pair in source]
+            if topic:
+                fields["topic"] = topic
             self._put_output(fields, record)
         except Exception as fault:
             self._lose("an output", fault)
@@ -313,7 +317,8 @@ class Task:
         timestamp: int = 0,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """A message left for a topic; key and value are text or bytes. Text that is JSON becomes so in the bundle."""
+        """A message was handed over for a topic; key and value are text or bytes. Text that is JSON becomes so in the
+        bundle. It has left when `sent` says so."""
         try:
             kept, key, value = self.recording.kept, _text(key), _text(value)
             if self.recording.redaction.active:
@@ -329,6 +334,10 @@ class Task:
             self._put(w.OUTPUT, fields)
         except Exception as fault:
             self._lose("an output", fault)
+
+    def sent(self) -> None:
+        """All that was handed over so far has left."""
+        self.event("outputs-sent", task=self.id, attempt=self.attempt)
 
     def border(self, fields: dict[str, Any]) -> None:
         """What an adapter tells of what passed between its engine and the job's function, where nothing is redacted."""

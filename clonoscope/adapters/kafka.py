@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from clonoscope.adapters.partitions import NOW, Identify, Partitions
+from clonoscope.adapters.partitions import NOW, Identify, Partition, Partitions
 from clonoscope.errors import WrongUse
 from clonoscope.recording import Recording
 from clonoscope.services import current
@@ -165,6 +165,10 @@ class RecordedProducer:
 
     def __init__(self, producer: Any, partitions: Partitions):
         self._producer, self._partitions = producer, partitions
+        # Of which partitions it was given something since it had sent all.
+        self._given: set[Partition | None] = set()
+        self._in_transaction = False
+        _PRODUCERS.add(self)
         # What a job calls for every record, so that it does not go by way of `__getattr__`.
         self.produce = self._producing(producer.produce) if partitions.outputs else producer.produce
         if hasattr(producer, "poll"):
@@ -178,22 +182,44 @@ class RecordedProducer:
         return len(self._producer)
 
     def _producing(self, produce: Callable[..., Any]) -> Callable[..., Any]:
-        output = self._partitions.output
+        output, given = self._partitions.output, self._given
 
         def produced(topic: str, value: Any = None, key: Any = None, *more: Any, **keywords: Any) -> Any:
             """As the producer's. What it refuses is not recorded."""
             done = produce(topic, value, key, *more, **keywords)
-            output(topic, key, value, keywords.get("timestamp", 0))
+            given.add(output(topic, key, value, keywords.get("timestamp", 0)))
             return done
 
         return produced
+
+    # --- what has left ---
+
+    def flush(self, *arguments: Any, **keywords: Any) -> Any:
+        """As the producer's. With nothing left in it, all was sent that it was handed; what is in a transaction leaves
+        when that is committed."""
+        left = self._producer.flush(*arguments, **keywords)
+        if not left and not self._in_transaction:
+            self._sent_all()
+        return left
+
+    def _sent_all(self) -> None:
+        """What another producer has still of a partition's isn't known: nothing is said of that."""
+        given, others = set(self._given), [one for one in _PRODUCERS if one is not self]
+        self._given.clear()
+        for partition in given:
+            if partition is None or any(partition in one._given for one in others):
+                continue
+            if self._partitions.aborted.get(partition) is not partition.task.log:
+                partition.task.sent()
 
     # --- transactions, which commit what was read as well ---
 
     def begin_transaction(self) -> Any:
         """As the producer's."""
         self._sent.clear()
-        return self._producer.begin_transaction()
+        done = self._producer.begin_transaction()
+        self._in_transaction = True
+        return done
 
     def send_offsets_to_transaction(self, positions: Any, *more: Any, **keywords: Any) -> Any:
         """As the producer's."""
@@ -204,13 +230,26 @@ class RecordedProducer:
     def commit_transaction(self, *arguments: Any) -> Any:
         """As the producer's. What was read is committed with it."""
         done = self._producer.commit_transaction(*arguments)
+        self._in_transaction = False
+        self._sent_all()
         for place in self._sent:
             self._partitions.committed(*place)
         self._sent.clear()
         return done
 
+    def abort_transaction(self, *arguments: Any) -> Any:
+        """As the producer's. Some of what these attempts gave never leaves: of nothing more is it said that it has."""
+        done = self._producer.abort_transaction(*arguments)
+        self._in_transaction = False
+        for partition in self._given:
+            if partition is not None:
+                self._partitions.aborted[partition] = partition.task.log
+        self._given.clear()
+        return done
+
 
 _CONSUMERS: weakref.WeakSet[RecordedConsumer] = weakref.WeakSet()
+_PRODUCERS: weakref.WeakSet[RecordedProducer] = weakref.WeakSet()
 
 
 class Messages(list[Any]):

@@ -85,6 +85,8 @@ class Partitions:
         self.hashes = hashes or self.recording.retry is not None
         self.found: dict[tuple[str, int], Partition] = {}
         self.last: Partition | None = None
+        # Logs that hold outputs of a transaction that was aborted.
+        self.aborted: dict[Partition, Any] = {}
         # Whether more of a record is kept than where it stands.
         self.whole = self.hashes or self.recording.payload == "full"
         # Answers of attempts before are taken: records are compared, one by one.

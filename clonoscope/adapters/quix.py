@@ -198,6 +198,8 @@ class _Recorded:
             done = commit(*arguments, **keywords)
             self.log = None
             for topic, partition, until in places:
+                # A checkpoint commits when its producer and its sinks have sent all that they were given.
+                self.partitions.of(topic, partition).task.sent()
                 changed = changes.get((topic, partition))
                 if changed:
                     self.partitions.of(topic, partition).task.state(until, changed)

@@ -241,6 +241,8 @@ class Work:
         self.row_by_row = False
         self.border = border_of(task, results=results)
         self._is_told_of = results
+        # Whether a writer has rows that it may keep until it is closed.
+        self._keeps = False
         self.taking = Taking(task, place, hashes=hashes)
         self._thread = threading.get_ident()
         task.begin_epoch(place.batch, because=place.because)
@@ -329,7 +331,9 @@ class Work:
         given = self.taking.given
         self.row(function, (row,), WRITER)
         if self.taking.given == given:
-            self.task.output([None, 0, values.plain(row)])
+            writer = getattr(function, "__self__", None)
+            self._keeps = hasattr(writer, "close")
+            self.task.output([None, 0, values.plain(row)], topic=type(writer).__qualname__ if self._keeps else "")
 
     def closed(self, function: Callable[..., Any], fault: Exception | None) -> None:
         """A writer is closed. What it does because of a fault is none of the attempt's, which is over by then."""
@@ -341,6 +345,8 @@ class Work:
             function(fault)
         else:
             self._step(function, fault)
+            if self._keeps:
+                self.task.sent()
 
     def _tell_of_threads(self) -> None:
         self._thread = threading.get_ident()

@@ -37,6 +37,8 @@ class StandInTask:
         *,
         id: str | None = None,  # noqa: A002 - as `Task.output` has it
         source: Sequence[tuple[str, int]] | None = None,
+        of: int | None = None,
+        topic: str = "",
     ) -> None:
         """Is held against what was recorded."""
         self.given(record, id, sys._getframe(1))

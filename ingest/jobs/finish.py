@@ -13,7 +13,7 @@ from ingest.lake.writers import FileSummary, write_rows
 from ingest.transforms.places import LogKey, Times
 from ingest.transforms.planning import Plan
 from replay.bundle.reader import open_bundle
-from replay.guarantees.delivery import delivery
+from replay.guarantees.observed.delivery import delivery
 from replay.model import Manifest
 
 

@@ -11,6 +11,7 @@ import pytest
 from clonoscope.adapters import kafka
 from clonoscope.errors import WrongUse
 from clonoscope.reading import AttemptLog, attempts_of
+from replay.guarantees.observed.delivery import delivery
 from tests.clonoscope.adapted import dumped
 from tests.clonoscope.engines import Broker, broker, run_to_the_end, start
 from tests.clonoscope.recorded import takes_in
@@ -92,6 +93,10 @@ def test_a_transaction_commits_what_was_read_and_an_aborted_one_does_not(ran: Ra
     with dumped(recording, tmp_path / "out.zip") as bundle:
         ids = [line["id"] for attempt in (0, 1) for line in bundle.sink("orders.0", attempt)]
         assert ids == [f"c{2 * offset % 5}" for offset in (*range(2 * FEW), *range(FEW, 2 * FEW))]
+        sent = [(one["attempt"], one["outputs"]) for one in bundle.events() if one["type"] == "outputs-sent"]
+        verdict = delivery(bundle)
+        assert sent == [(0, FEW), (1, FEW)], "what was flushed and then aborted never left"
+        assert verdict is not None and verdict["verdict"] == "undecided", verdict
         ((one,),) = [takes_in(bundle, "orders.0", 1, FEW)[:1]]
         assert one.first_offset == FEW
 

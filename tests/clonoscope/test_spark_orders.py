@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from replay.bundle.reader import open_bundle
-from replay.guarantees.delivery import delivery
+from replay.guarantees.observed.delivery import delivery
 from tests.clonoscope.adapted import dumped, gaps, shown, side_by_side
 from tests.clonoscope.replayed_here import replayed
 from tests.clonoscope.spark_jobs import EXAMPLE, SparkJob

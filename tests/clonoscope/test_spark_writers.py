@@ -1,6 +1,7 @@
 """Writers of `foreach` and functions that hand something to the outside: replayed as they were, and changed."""
 
 import gc
+import itertools
 import os
 import signal
 from collections.abc import Iterable
@@ -13,6 +14,8 @@ from pyspark.sql import Row
 from clonoscope import Recording, start
 from clonoscope.adapters.spark_work import Place, Work, executes, task_of
 from clonoscope.publishing import publish
+from replay.bundle.reader import open_bundle
+from replay.guarantees.observed.delivery import delivery
 from tests.clonoscope.jobs_on_site import Site
 from tests.clonoscope.recorded import recording
 from tests.clonoscope.replayed_here import replayed
@@ -214,6 +217,39 @@ def test_a_writer_that_was_killed_is_followed_to_where_it_breaks_off(site: Site,
         assert "up to where the recording breaks off" in found["sentence"], found
     else:
         assert found["verdict"] == "unknown", found
+
+
+@pytest.mark.parametrize("code", [CODE, BARE], ids=["closed at its end", "never closed"])
+def test_what_a_writer_may_keep_until_it_is_closed_has_left_when_it_was(site: Site, code: str) -> None:
+    record(site, "self.total = row.order", orders(2), code=code.replace("self.total += clon", "self.total = clon"))
+    with open_bundle(site.folder / "writers.zip") as bundle:
+        topics = [line.get("topic") for line in bundle.sink("orders-Writer.0", 0)]
+        sent = [event["outputs"] for event in bundle.events() if event["type"] == "outputs-sent"]
+        told = delivery(bundle)
+    assert (topics, sent) == ((["Writer"] * 2, [2]) if code == CODE else ([None] * 2, []))
+    assert told is not None and told["verdict"] == "exactly once", told
+
+
+def test_what_a_writer_kept_when_it_was_killed_nobody_knows(site: Site) -> None:
+    writer = writer_of(site, "self.total = row.order")
+    child = os.fork()
+    if child == 0:
+        gc.disable()  # of what other threads of this process left
+        try:
+            rows = itertools.chain(orders(2), (os.kill(os.getpid(), signal.SIGKILL) for _ in range(1)))
+            write(start("orders", dir=site.folder / "recorded", payload="full"), writer, rows)
+        finally:
+            os._exit(1)
+    os.waitpid(child, 0)
+    for _ in range(2):
+        with recording(site.folder / "recorded", payload="full") as made:
+            write(made, writer_of(site, "self.total = row.order"), orders(2))
+    publish(site.folder / "recorded" / "orders", site.folder / "writers.zip")
+    with open_bundle(site.folder / "writers.zip") as bundle:
+        told = delivery(bundle)
+    assert told is not None and told["verdict"] == "at least once", "the two that were closed gave the same"
+    assert [one["attempts"] for one in told["twice"]] == [[1, 2]] * 2
+    assert any("attempt 0 of orders-Writer.0 handed 2 outputs over" in why for why in told["missing"]), told
 
 
 def test_an_incident_of_a_writer_is_kept(site: Site) -> None:

@@ -88,6 +88,7 @@ def transactions(broker, folder):
             producer.produce("prices", message.value(), message.key())
         at = consumer.position([TopicPartition("orders", 0)])
         producer.send_offsets_to_transaction(at, consumer.consumer_group_metadata(), 30)
+        producer.flush(30)
         getattr(producer, ending)(30)
         if ending == "abort_transaction":
             consumer.seek(TopicPartition("orders", 0, at[0].offset - FEW))

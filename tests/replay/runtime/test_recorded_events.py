@@ -25,7 +25,7 @@ CONDITIONAL = {
     "metric": {"latency_p50_us", "latency_p99_us"},
 }
 # Written by recorders of real jobs, which lose something, or answer a retry: the engine never does.
-NEVER_HERE = {"gap", "retry-began", "retry-ended", "sync-failed"}
+NEVER_HERE = {"gap", "retry-began", "retry-ended", "sync-failed", "outputs-sent"}
 HEAD = {"n", "t_us", "type", "at", "attempt", "re", "failure"}
 
 

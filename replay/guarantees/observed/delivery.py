@@ -16,10 +16,10 @@ from replay.bundle.lines import read_object
 from replay.bundle.members import member_name
 from replay.debugger.ports import RecordingSource
 from replay.errors import ReplayError, printable
-from replay.guarantees.choices import differing_choices
-from replay.guarantees.executed import Ends, OfTask, executed, reached
-from replay.guarantees.said import given_in_words, sentence
-from replay.guarantees.writes import Held, Last, Twice, Writes
+from replay.guarantees.observed.choices import differing_choices
+from replay.guarantees.observed.executed import Ends, OfTask, executed, reached
+from replay.guarantees.observed.said import given_in_words, sentence
+from replay.guarantees.observed.writes import Held, Last, Twice, Writes
 
 Verdict = Literal["exactly once", "at least once", "undecided"]
 IMPORTED = "imported.json"
@@ -100,7 +100,7 @@ def _of_sink(ledger: _Ledger, task: OfTask, ends: Ends) -> None:
     last_of = {epoch: Last(those[-1], reached(ends, task.id, those[-1], epoch)) for epoch, those in task.again.items()}
     with Writes() as writes:
         for attempt in task.attempts:
-            given = task.given(ledger.source, attempt)
+            given = task.given(ledger.source, attempt, ends)
             with ledger.reading():
                 writes.add(given.again())
             ledger.outputs += given.lines
@@ -196,6 +196,7 @@ def _shown(source: RecordingSource, task: OfTask, twice: Twice) -> dict[str, Any
         "epoch": twice.given[0].epoch,
         "record": _record(lines[-1], task.id),
         "attempts": [one.attempt for one in twice.given],
+        "lines": [one.number for one in twice.given],
         "differs": twice.differs,
         "said": given_in_words([line.get("record") for line in lines], twice.differs),
     }

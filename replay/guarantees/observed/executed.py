@@ -11,7 +11,7 @@ from replay.bundle.lines import read_lines
 from replay.bundle.members import member_name
 from replay.debugger.ports import RecordingSource
 from replay.errors import printable
-from replay.guarantees.writes import Write, write_of
+from replay.guarantees.observed.writes import Write, write_of
 from replay.log.determinants import Serializable, Take
 from replay.model import MAIN
 from replay.services.external import call_fields
@@ -21,10 +21,17 @@ _Execution = tuple[str, int]
 
 @dataclass(slots=True)
 class Ends:
-    """What events tell: how attempts ended, up to which checkpoint, and where something was left out."""
+    """What events tell: how attempts began and ended, up to which checkpoint, and where something was left out.
+
+    `completed` is the last checkpoint that a coordinator completed; `sent`, how many outputs of what an attempt handed
+    over are known to have left.
+    """
 
     failed: set[_Execution] = field(default_factory=set)
+    began: dict[_Execution, int] = field(default_factory=dict)
     acknowledged: dict[_Execution, int] = field(default_factory=dict)
+    sent: dict[_Execution, int] = field(default_factory=dict)
+    completed: int = 0
     gaps: Counter[str] = field(default_factory=Counter)
     at_work: bool = False
 
@@ -38,14 +45,21 @@ class Ends:
                 task = "a task that the manifest does not list"
             if event["type"] == "gap":
                 found.gaps[task] += 1
-            if type(attempt) is not int:
-                continue
-            if event["type"] == "task-failed":
-                found.failed.add((task, attempt))
-            elif event["type"] == "checkpoint-acknowledged" and type(checkpoint) is int:
-                known = found.acknowledged.get((task, attempt), 0)
-                found.acknowledged[task, attempt] = max(known, checkpoint)
+            if event["type"] == "checkpoint-completed" and type(checkpoint) is int:
+                found.completed = max(found.completed, checkpoint)
+            if type(attempt) is int:
+                found._note(event["type"], (task, attempt), checkpoint)
+                if event["type"] == "outputs-sent" and type(outputs := event.get("outputs")) is int:
+                    found.sent[task, attempt] = max(found.sent.get((task, attempt), 0), outputs)
         return found
+
+    def _note(self, kind: str, execution: _Execution, checkpoint: Any) -> None:
+        if kind == "task-failed":
+            self.failed.add(execution)
+        elif kind == "attempt-started" and type(checkpoint) is int:
+            self.began[execution] = checkpoint
+        elif kind == "checkpoint-acknowledged" and type(checkpoint) is int:
+            self.acknowledged[execution] = max(self.acknowledged.get(execution, 0), checkpoint)
 
     def missing(self) -> Iterator[str]:
         """Of the recording as a whole."""
@@ -69,17 +83,19 @@ def reached(ends: Ends, task: str, attempt: int, epoch: int) -> bool:
 
 @dataclass(slots=True)
 class Given:
-    """What an attempt gave to the outside: read once, while `again` is iterated."""
+    """What an attempt gave to the outside: read once, while `again` is iterated. What it only handed over counts as
+    given where `sent` says that so many outputs have left."""
 
     source: RecordingSource
     task: OfTask
     attempt: int
+    sent: int = 0
     lines: int = 0
     missing: list[str] = field(default_factory=list)
 
     def again(self) -> Iterator[Write]:
         """Its writes in epochs that other attempts executed too."""
-        without = bound = misnumbered = 0
+        without = bound = misnumbered = handed = 0
         for epoch in self.task.sink_epochs[self.attempt]:
             again = epoch in self.task.again
             name = member_name(self.task.id, self.attempt, "sink", epoch)
@@ -87,12 +103,19 @@ class Given:
                 for offset, line in read_lines(stream, name):
                     misnumbered += line.get("n") != self.lines
                     bound += line.get("txn") is not None
-                    write = write_of(line, epoch, self.attempt, self.lines, offset) if again else None
+                    left = not line.get("topic") or self.lines < self.sent
+                    write = write_of(line, epoch, self.attempt, self.lines, offset) if again and left else None
                     self.lines += 1
-                    without += again and write is None
+                    handed += not left
+                    without += again and left and write is None
                     if write is not None:
                         yield write
         where = f"attempt {self.attempt} of {printable(self.task.id)}"
+        if handed:
+            self.missing.append(
+                f"{where} handed {handed:,} output{'' if handed == 1 else 's'} over to be sent, and nobody recorded "
+                f"that {'it was' if handed == 1 else 'they were'}: what the outside holds would tell"
+            )
         self.missing += [
             why
             for count, why in (
@@ -139,9 +162,9 @@ class OfTask:
         """Whether anything is recorded that it gave to the outside."""
         return any(self.sink_epochs.values())
 
-    def given(self, source: RecordingSource, attempt: int) -> Given:
+    def given(self, source: RecordingSource, attempt: int, ends: Ends) -> Given:
         """What an attempt gave, to be read."""
-        return Given(source, self, attempt)
+        return Given(source, self, attempt, ends.sent.get((self.id, attempt), 0))
 
 
 def executed(source: RecordingSource, task: OfTask, ends: Ends) -> Iterator[str]:

@@ -29,6 +29,12 @@ class World:
     takes: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
     recorded_all: bool = True
+    client: bool = False
+    """Whether outputs are only handed to a client, which sends them when it is flushed, or when it likes."""
+    pending: list[tuple[int, int, str | None, Any]] = field(default_factory=list)
+    sent: dict[int, int] = field(default_factory=dict)
+    """By attempt, how many of its outputs are known to have left."""
+    never_left: int = 0
 
     @classmethod
     def random(cls, seed: int) -> World:
@@ -37,6 +43,7 @@ class World:
         ids = chance.choice([None, "order", "order", "drawn"])
         steady, fan_out = chance.random() < 0.6, chance.choice([1, 1, 2])
         epochs, records = chance.randint(1, 3), chance.randint(1, 4)
+        world.client, flushes = chance.random() < 0.3, chance.random() < 0.7
         begin = 0
         for attempt in range(chance.randint(1, 4)):
             last = attempt == 3 or chance.random() < 0.3
@@ -52,16 +59,24 @@ class World:
                         value = {"n": offset, "price": 1 if steady else chance.randint(1, 2)}
                         name = None if ids is None else f"{offset}-{output}"
                         name = f"{chance.random()}" if ids == "drawn" else name
-                        world.outside.append((offset, output, name, json_bytes(value)))
+                        kept = world.pending if world.client else world.outside
+                        kept.append((offset, output, name, json_bytes(value)))
                         at_the_end = here and place == those[-1] and output == fan_out - 1
                         if at_the_end and chance.random() < 0.3:
                             world.recorded_all = False
                             continue
                         line = {"n": numbers, "t_us": 0, "record": [f"k{offset}-{output}", 0, value]}
                         line |= {"source": [[TASK, offset]]} | ({} if name is None else {"id": name})
+                        line |= {"topic": "prices"} if world.client else {}
                         world.lines[attempt, epoch].append(line)
                         numbers += 1
+                if world.client and flushes and not here:
+                    world.outside += world.pending
+                    world.pending.clear()
+                    world.sent[attempt] = numbers
+                    world.tell("outputs-sent", attempt, outputs=numbers)
                 if here:
+                    world._lose(chance)
                     if chance.random() < 0.2 and len(those) == records:
                         world.tell("checkpoint-acknowledged", attempt, checkpoint=epoch + 1)
                     world.tell("task-failed", attempt, cause="kill")
@@ -69,12 +84,26 @@ class World:
                     break
                 world.tell("checkpoint-acknowledged", attempt, checkpoint=epoch + 1)
             if stopped is None:
+                world._lose(chance)
                 break
         return world
+
+    def _lose(self, chance: random.Random) -> None:
+        """A process ends: what its client had not sent by then is gone."""
+        sent = [one for one in self.pending if chance.random() < 0.5]
+        self.never_left += len(self.pending) - len(sent)
+        self.outside += sent
+        self.pending.clear()
 
     def tell(self, kind: str, attempt: int, **fields: Any) -> None:
         event = {"n": len(self.events), "t_us": 0, "type": kind, "task": TASK, "attempt": attempt, **fields}
         self.events.append(event)
+
+    def all_sent(self) -> bool:
+        """Whether all that was recorded is known to have left."""
+        return not self.client or all(
+            line["n"] < self.sent.get(attempt, 0) for (attempt, _), lines in self.lines.items() for line in lines
+        )
 
     def truth(self) -> str:
         """What the outside holds, counting writes of one id once where they are the same; by nothing but itself."""
