@@ -148,6 +148,9 @@ def load(name: str, what: str = "--app") -> Any:
     here = os.getcwd()
     if here not in sys.path:
         sys.path.insert(0, here)
+    # A file changed within the second, and as long as before, would be taken for what was compiled of it before; and a
+    # replay leaves nothing beside the job's files.
+    sys.dont_write_bytecode = True
     try:
         found: Any = importlib.import_module(module)
     except Exception as fault:

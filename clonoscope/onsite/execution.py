@@ -16,6 +16,7 @@ from clonoscope.interception import intercepting
 from clonoscope.json_values import to_json
 from clonoscope.onsite.answers import Answers
 from clonoscope.onsite.application import Application, load
+from clonoscope.onsite.beside import Beside
 from clonoscope.onsite.border import Border, Halted
 from clonoscope.onsite.held import Held, Place
 from clonoscope.onsite.messages import Message
@@ -71,6 +72,7 @@ class Execution:
     outputs: Outputs = field(init=False)
     border: Border = field(init=False)
     telling: Telling = field(init=False)
+    beside: Beside = field(default_factory=Beside)
     feed: Feed = field(init=False)
     application: Application = field(init=False)
     _at: tuple[int, Place] | None = None
@@ -126,7 +128,7 @@ class Execution:
         with ExitStack() as stack:
             task = stack.enter_context(standing_in(self.held.task, self._given, self.feed.doubt))
             task.border = self.border
-            stack.enter_context(closed(self.answers.refuse))
+            stack.enter_context(closed(self.answers.refuse, self.beside))
             hooks = len(services.epoch_hooks)
             self.application = self._loaded(task)
             stack.callback(self.application.close)

@@ -1,4 +1,4 @@
-"""Closes the network to this process, and the way to others, while a job's function is replayed."""
+"""Closes the network to this process, and the way to others, while a job's function is replayed; hears of its files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from clonoscope.errors import Refused
+from clonoscope.onsite.beside import Beside, jobs_frame
 
 _REFUSED = {
     "socket.connect": "a connection to",
@@ -30,22 +31,22 @@ _NAMES_SECOND = ("socket.connect", "socket.bind", "socket.sendto", "socket.sendm
 _SHOWN = 100
 
 Refuse = Callable[[str, FrameType], Refused]
-_refusing: list[Refuse] = []
+_refusing: list[tuple[Refuse, Beside]] = []
 _hooked: list[bool] = []
 
 
 @contextmanager
-def closed(refuse: Refuse) -> Iterator[None]:
+def closed(refuse: Refuse, beside: Beside) -> Iterator[None]:
     """For all threads of the process, as long as this lasts; `refuse` makes what is raised."""
     if not _hooked:
         # An audit hook stays until the process ends: it does nothing where nobody refuses.
         _hooked.append(True)
         sys.addaudithook(_heard)
-    _refusing.append(refuse)
+    _refusing.append((refuse, beside))
     try:
         yield
     finally:
-        _refusing.remove(refuse)
+        _refusing.remove((refuse, beside))
 
 
 @contextmanager
@@ -60,17 +61,11 @@ def opened() -> Iterator[None]:
 
 
 def _heard(event: str, arguments: tuple[Any, ...]) -> None:
-    if _refusing and event in _REFUSED:
+    if not _refusing:
+        return
+    refuse, beside = _refusing[-1]
+    if event in _REFUSED:
         at = 1 if event in _NAMES_SECOND else 0
         named = f" {arguments[at]!r}"[:_SHOWN] if len(arguments) > at else ""
-        raise _refusing[-1](f"{_REFUSED[event]}{named}", _jobs_frame(sys._getframe(1)))
-
-
-def _jobs_frame(frame: FrameType) -> FrameType:
-    """The nearest frame outside of the standard library: the job's line, or that of a library which it uses."""
-    at: FrameType | None = frame
-    while at is not None:
-        if str(at.f_globals.get("__name__", "")).partition(".")[0] not in sys.stdlib_module_names:
-            return at
-        at = at.f_back
-    return frame
+        raise refuse(f"{_REFUSED[event]}{named}", jobs_frame(sys._getframe(1)))
+    beside.hear(event, arguments)

@@ -40,6 +40,7 @@ def ended(one: Execution) -> Outcome:
     doubts = [*one.feed.doubts, *_unsaid(one)]
     if doubts:
         sentence += f" Still, {listed(doubts)}."
+    sentence += _past_external(one)
     return _outcome(one, "identical", sentence, {"doubts": doubts} if doubts else {})
 
 
@@ -87,6 +88,12 @@ def _unsaid(one: Execution) -> list[str]:
     """Writes that were only compared as far as could be."""
     found = one.border.unsaid
     return [f"of {counted(found, 'write')} it can't be told whether all that was handed over is the same"] * bool(found)
+
+
+def _past_external(one: Execution) -> str:
+    """What was done to files here, which nothing recorded."""
+    told = one.beside.told()
+    return f" Not recorded, and so not compared: it {listed(told)}." if told else ""
 
 
 def _not_to_be_told(one: Execution) -> list[str]:
@@ -164,6 +171,8 @@ def _line_of(place: str) -> dict[str, Any] | None:
 
 
 def _outcome(one: Execution, verdict: Verdict, sentence: str, detail: dict[str, Any]) -> Outcome:
+    if one.beside.found:
+        detail = {**detail, "past_external": one.beside.told()}
     one.telling.finish(sentence)
     count = one.telling.steps.count
     return Outcome(verdict, sentence, one.held.task, one.held.attempt, None, count, {"app": one.asked.app, **detail})

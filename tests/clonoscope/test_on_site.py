@@ -196,6 +196,30 @@ def test_the_network_and_other_processes_are_refused_by_name(site: Site, reach: 
     assert outcome["detail"]["line"]["text"].startswith("__import__") or "lib" in outcome["detail"]["line"]["file"]
 
 
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ("open('sink.txt', 'a').write('x')", "writes to 'sink.txt' (pricing.py:"),
+        ("__import__('pathlib').Path('sink.txt').write_text('x')", "writes to 'sink.txt' (pricing.py:"),
+        ("__import__('os').replace('there', 'there')", "renames 'there' (pricing.py:"),
+        ("__import__('os').makedirs('made', exist_ok=True)", "makes the folder 'made' (pricing.py:"),
+        ("__import__('sqlite3').connect('sink.db').execute('SELECT 1')", "opens the database 'sink.db' (pricing.py:"),
+        ("open('there').read()", ""),
+        ("open('/dev/null', 'w').write('x')", ""),
+        ("__import__('colorsys')", ""),
+    ],
+)
+def test_what_goes_to_files_past_external_is_told_with_its_line(site: Site, does: str, said: str) -> None:
+    bundle = site.record("a", run_pricing)
+    (site.folder / "there").write_text("")
+    site.write("pricing", PRICING.replace("key, at, value = record", f"{does}\n        key, at, value = record"))
+    outcome, status = site.replay(bundle)
+    assert (outcome["verdict"], status) == ("identical", 0), outcome
+    # Once, however many records there are; and nothing of what the replay itself writes.
+    assert len(outcome["detail"].get("past_external", [])) == bool(said)
+    assert (f"Not recorded, and so not compared: it {said}" in outcome["sentence"]) is (bool(said)), outcome
+
+
 # --- what the recording lacks
 
 
