@@ -33,6 +33,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "rejects": ("path", "offset"),
     "counts": ("task", "attempt", "thread", "epoch", "kind"),
     "flows": ("channel", "attempt", "epoch"),
+    "seconds": ("channel", "second"),
 }
 # In these a row may lack part of its key: a fault of a whole member has no offset, a checkpoint's total no task.
 INCOMPLETE_KEYS = frozenset({"checkpoints", "failures", "rejects", "events", "metrics", "sinks", "sources", "sites"})

@@ -6,11 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ingest.jobs.gathering import END_PART, gather
 from ingest.jobs.parts import PartSummary
+from ingest.lake.log_index import INDEX_GROUP_ROWS, KEY, LOG_INDEX
 from ingest.lake.manifest import LakeManifest, in_table_order
 from ingest.lake.schema import COUNTS, EPOCHS, FLOWS, REJECTS
-from ingest.lake.writers import FileSummary, write_rows
-from ingest.transforms.places import LogKey, Times
+from ingest.lake.writers import FileSummary, write_columns, write_rows
+from ingest.transforms.epochs import epochs_of
 from ingest.transforms.planning import Plan
 from replay.bundle.reader import open_bundle
 from replay.guarantees.observed.delivery import delivery
@@ -37,33 +42,33 @@ class _Finish:
 
     def run(self) -> dict[str, Any]:
         rejects = [*self.plan.rejects, *(reject for one in self.summaries for reject in one.rejects)]
-        epochs = self._epochs()
-        files: list[FileSummary] = [file for one in self.summaries for file in one.files]
-        counts = [(*key, kind, n, size) for one in self.summaries for key, kind, n, size in one.counts if n]
+        written = [file for one in self.summaries for file in one.files]
+        index = self._index([file.path for file in written if file.table == LOG_INDEX.name])
+        counts = [file.path for file in written if file.table == COUNTS.name]
+        files = [file for file in written if file.table not in (LOG_INDEX.name, COUNTS.name)]
+        files += gather(COUNTS, self.staging, counts, (*KEY, "kind"), rows=self._counts())
+        epochs = epochs_of([self.staging / file.path for file in index], [one.times for one in self.summaries])
         flows = [tuple(flow) for one in self.summaries for flow in one.flows]
-        tables = ((EPOCHS, epochs), (REJECTS, rejects), (COUNTS, counts), (FLOWS, flows))
-        for table, rows in tables:
-            files += write_rows(table, self.staging, "part-00000", rows)
+        for table, rows in ((REJECTS, rejects), (FLOWS, flows)):
+            files += write_rows(table, self.staging, END_PART, rows)
+        files += write_columns(EPOCHS, self.staging, END_PART, epochs)
         facts = self._facts(epochs, files, flows)
-        spans = tuple(span for one in self.summaries for span in one.spans)
-        LakeManifest(self.job, in_table_order(files), spans, facts, len(rejects)).write(self.staging)
+        LakeManifest(self.job, in_table_order(files), index, facts, len(rejects)).write(self.staging)
         return {"status": "ready-partial" if rejects else "ready", "rejects": len(rejects), "facts": facts}
 
-    def _epochs(self) -> list[tuple[Any, ...]]:
-        """All epochs of all threads: those with determinants, and those that only times tell of."""
-        sums: dict[LogKey, tuple[int, int]] = {}
-        times = Times()
-        for one in self.summaries:
-            times.merge(one.times)
-            for key, _, count, size in one.counts:
-                known = sums.get(key, (0, 0))
-                sums[key] = (known[0] + count, known[1] + size)
-        keys = sorted({*sums, *times.seen})
-        return [(*key, *sums.get(key, (0, 0)), *times.seen.get(key, (None, None))) for key in keys]
+    def _index(self, parts: list[str]) -> tuple[FileSummary, ...]:
+        return tuple(gather(LOG_INDEX, self.staging, parts, (*KEY, "offset"), row_group_rows=INDEX_GROUP_ROWS))
 
-    def _facts(
-        self, epochs: list[tuple[Any, ...]], files: list[FileSummary], flows: list[tuple[Any, ...]]
-    ) -> dict[str, Any]:
+    def _counts(self) -> list[tuple[Any, ...]]:
+        """Of logs that several parts read; of all others the parts have written them."""
+        sums: dict[tuple[Any, ...], tuple[int, int]] = {}
+        for one in self.summaries:
+            for key, kind, count, size in one.counts:
+                known = sums.get((*key, kind), (0, 0))
+                sums[*key, kind] = (known[0] + count, known[1] + size)
+        return [(*key, *both) for key, both in sorted(sums.items())]
+
+    def _facts(self, epochs: pa.Table, files: list[FileSummary], flows: list[tuple[Any, ...]]) -> dict[str, Any]:
         manifest = self.manifest
         rows = {table: sum(f.rows for f in files if f.table == table) for table in {f.table for f in files}}
         return {
@@ -78,9 +83,9 @@ class _Finish:
             "tasks": len(manifest.tasks),
             "channels": sum(len(task.outputs) for task in manifest.tasks),
             "attempts": sum(self.plan.attempts.get(task.id, 0) for task in manifest.tasks),
-            "epochs": len({row[3] for row in epochs}),
+            "epochs": pc.count_distinct(epochs["epoch"]).as_py(),
             "determinants": rows.get("determinants", 0),
-            "determinant_bytes": sum(row[5] for row in epochs),
+            "determinant_bytes": pc.sum(epochs["bytes"]).as_py() or 0,
             "buffers": rows.get("buffers", 0),
             "records": sum(flow[5] for flow in flows),
             "sendings": rows.get("sendings", 0),

@@ -9,15 +9,16 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
 from ingest.errors import IngestFailed
 from ingest.jobs.finish import finish
-from ingest.jobs.parts import PartSummary, PartTask, run_part
-from ingest.jobs.telling import begin, bytes_read, end
+from ingest.jobs.parts import CutTask, PartSummary, PartTask, run_cut, run_part
+from ingest.jobs.progress import DecodingProgress
+from ingest.jobs.telling import Told, begin, end
 from ingest.transforms.planning import Plan, plan_ingest
 from replay.bundle.members import MANIFEST
 from replay.bundle.pack import Pack
@@ -25,6 +26,8 @@ from replay.errors import ReplayError
 from replay.model import Graph, Manifest
 
 Tell = Callable[[dict[str, Any]], None]
+T = TypeVar("T")  # what a task is
+S = TypeVar("S")  # and what it gives back
 LOOK_S = 0.1
 JVM_PATIENCE_S = 0.3
 
@@ -61,7 +64,7 @@ class Ingest:
         self._progress("planning", message="Reading the index")
         self._empty_staging()
         manifest, plan = self._plan()
-        summaries = self._decode(context, manifest, plan)
+        summaries = self._decode(context, plan)
         self._check_stop()
         self._progress("finishing", plan.bytes, plan.bytes, "Writing roll-ups")
         return finish(self.job, self.staging, self.pack, manifest, plan, summaries)
@@ -79,20 +82,39 @@ class Ingest:
         finally:
             pack.close()
 
-    def _decode(self, context: SparkContext, manifest: Manifest, plan: Plan) -> list[PartSummary]:
+    def _decode(self, context: SparkContext, plan: Plan) -> list[PartSummary]:
         telling = self.staging / "telling"
-        told = str(telling)
-        tasks = [PartTask(part, self.pack, str(self.staging), manifest, told) for part in plan.parts]
+        begin(telling)
+        try:
+            parts = plan.parts(self._cuts(context, plan))
+            tasks = [PartTask(part, self.pack, str(self.staging), plan.tasks, str(telling)) for part in parts]
+            progress = DecodingProgress(plan.bytes, len(parts), Told(telling))
+            return self._in_tasks(context, run_part, tasks, lambda done: self.tell(progress.told(done)))
+        finally:
+            end(telling)
+
+    def _cuts(self, context: SparkContext, plan: Plan) -> dict[int, list[tuple[int, int]]]:
+        """Where logs can be cut that are too long for one task."""
+        long_logs = plan.long_logs
+        message = f"Measuring {len(long_logs)} long logs" if len(long_logs) != 1 else "Measuring a long log"
+        tasks = [CutTask(n, plan.logs.some(slice(n, n + 1)), self.pack, plan.limit) for n in long_logs]
+        return dict(
+            self._in_tasks(context, run_cut, tasks, lambda _: self._progress("decoding", 0, plan.bytes, message))
+        )
+
+    def _in_tasks(
+        self, context: SparkContext, run: Callable[[T], S], tasks: list[T], tell: Callable[[int], None]
+    ) -> list[S]:
+        """What tasks give back, one for each; `tell` is told now and then how many are done."""
+        self._check_stop()
         if not tasks:
             return []
         context.setJobGroup(self.group, self.job, interruptOnCancel=True)
-        self._check_stop()
-        begin(telling)
         done = threading.Event()
-        watcher = threading.Thread(target=self._watch, args=(context, plan, telling, done), daemon=True)
+        watcher = threading.Thread(target=self._watch, args=(context, tell, done), daemon=True)
         watcher.start()
         try:
-            return context.parallelize(tasks, len(tasks)).map(run_part).collect()
+            return context.parallelize(tasks, len(tasks)).map(run).collect()
         except Exception as fault:
             self._check_stop()
             if isinstance(fault, (Py4JNetworkError, ConnectionError)) or _lost_its_jvm(context):
@@ -101,23 +123,20 @@ class Ingest:
         finally:
             done.set()
             watcher.join()
-            end(telling)
 
-    def _watch(self, context: SparkContext, plan: Plan, telling: Path, done: threading.Event) -> None:
+    def _watch(self, context: SparkContext, tell: Callable[[int], None], done: threading.Event) -> None:
         """Tells how far the tasks are, and stops them when that is asked for, until they are done."""
-        tracker, read = context.statusTracker(), 0
+        tracker = context.statusTracker()
+        before = set(tracker.getJobIdsForGroup(self.group))
         while not done.is_set():
             if self.stop.is_set():  # again and again: the tasks may not have been submitted yet
                 context.cancelJobGroup(self.group)
             finished = 0
-            for job in tracker.getJobIdsForGroup(self.group):
+            for job in set(tracker.getJobIdsForGroup(self.group)) - before:
                 info = tracker.getJobInfo(job)
                 stages = [tracker.getStageInfo(stage) for stage in info.stageIds] if info else []
                 finished += sum(stage.numCompletedTasks for stage in stages if stage)
-            message = f"{finished} of {len(plan.parts)} parts are written" if finished else "Reading logs and channels"
-            # A task that Spark does again begins its count again; bytes that were told stay told.
-            read = max(read, min(bytes_read(telling), plan.bytes))
-            self._progress("decoding", read, plan.bytes, message)
+            tell(finished)
             done.wait(LOOK_S)
 
     def _progress(self, phase: str, done: int = 0, total: int = 0, message: str = "") -> None:

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import mmap
+import os
 import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ingest.jobs.log_part import Count, LogPart
 from ingest.jobs.telling import BytesRead
-from ingest.lake.manifest import LogSpan
-from ingest.lake.schema import LAKE_TABLES
+from ingest.lake.log_index import INDEX_GROUP_ROWS, LOG_INDEX
+from ingest.lake.schema import LAKE_TABLES, ROW_GROUP_ROWS
 from ingest.lake.writers import FileSummary, TableWriter
 from ingest.transforms.channels import ChannelReader, ChannelSink, ChannelUnit
-from ingest.transforms.determinants import DeterminantReader
+from ingest.transforms.decoding.pieces import Pieces
+from ingest.transforms.decoding.windows import Read, cuts_of
 from ingest.transforms.events import EventReader
 from ingest.transforms.outside import LinesUnit, read_unit
 from ingest.transforms.places import Flow, LogKey, Reject, Times
-from ingest.transforms.planning import EventsUnit, LogUnit, Part
+from ingest.transforms.planning import EventsUnit, Part
+from replay.bundle.members import MANIFEST
 from replay.bundle.pack import Pack
 from replay.log.deltas import LogIds
 from replay.model import MAIN, Manifest
 
 WORKER_DATA_BYTES = 2 << 30
-"""What a worker may allocate: mapped files don't count, so a bundle may be larger."""
+"""What a worker may allocate."""
+TABLES = {**LAKE_TABLES, LOG_INDEX.name: LOG_INDEX}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ class PartTask:
     part: Part
     pack: str
     staging: str
-    manifest: Manifest
+    tasks: tuple[str, ...]
+    """Tasks by number, as pieces of logs name them."""
     telling: str | None = None
     """The folder in which it tells how far it is."""
 
@@ -47,8 +50,8 @@ class PartSummary:
     family: str
     number: int
     files: list[FileSummary] = field(default_factory=list)
-    spans: list[LogSpan] = field(default_factory=list)
-    counts: list[tuple[LogKey, str, int, int]] = field(default_factory=list)
+    counts: list[Count] = field(default_factory=list)
+    """Of logs that others read parts of."""
     flows: list[Flow] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     times: Times = field(default_factory=Times)
@@ -60,6 +63,43 @@ def run_part(task: PartTask) -> PartSummary:
     """Reads and writes one part. Doing it again replaces the same files."""
     _limit_memory()
     return work(task)
+
+
+@dataclass(frozen=True, slots=True)
+class CutTask:
+    """A log that is too long for one part."""
+
+    number: int
+    log: Pieces
+    pack: str
+    every_bytes: int
+
+
+def run_cut(task: CutTask) -> tuple[int, list[tuple[int, int]]]:
+    """Reads a log only to say where it can be cut."""
+    _limit_memory()
+    return cut(task)
+
+
+def cut(task: CutTask) -> tuple[int, list[tuple[int, int]]]:
+    """As `run_cut`, within the limits that the process has already."""
+    with open(task.pack, "rb") as file:
+        return task.number, cuts_of(task.log, _reading(file.fileno()), task.every_bytes)
+
+
+def _reading(handle: int) -> Read:
+    return lambda at, size: os.pread(handle, size, at)
+
+
+_kept: dict[str, Manifest] = {}
+
+
+def _manifest_of(pack: Pack) -> Manifest:
+    """Of the pack that this process read last: it may be large, and parts are many."""
+    if pack.content_id not in _kept:
+        _kept.clear()
+        _kept[pack.content_id] = Manifest.from_json(pack.read(MANIFEST))
+    return _kept[pack.content_id]
 
 
 def work(task: PartTask) -> PartSummary:
@@ -85,13 +125,15 @@ class _Work:
 
     def run(self) -> PartSummary:
         try:
-            with _mapped(self.task.pack) as data:
-                for unit in self.task.part.units:
-                    self._read(unit, data)
-                    paths = unit.paths if isinstance(unit, ChannelUnit) else [unit.path]
-                    self.told.add(sum(map(self.pack.size, paths)))
+            if self.task.part.pieces is not None:
+                self._logs(self.task.part.pieces)
+            for unit in self.task.part.units:
+                self._read(unit)
+                paths = unit.paths if isinstance(unit, ChannelUnit) else [unit.path]
+                self.told.add(sum(map(self.pack.size, paths)))
             for writer in self.writers.values():
                 self.summary.files += writer.close()
+            self.told.end(sum(file.rows for file in self.summary.files))
             return self.summary
         except BaseException:
             for writer in self.writers.values():
@@ -100,10 +142,8 @@ class _Work:
         finally:
             self.pack.close()
 
-    def _read(self, unit: object, data: memoryview) -> None:
+    def _read(self, unit: object) -> None:
         match unit:
-            case LogUnit():
-                self._log(unit, data)
             case ChannelUnit():
                 self._channel(unit)
             case LinesUnit():
@@ -114,40 +154,38 @@ class _Work:
     def _writer(self, table: str) -> TableWriter:
         if table not in self.writers:
             name = f"part-{self.task.part.number:05d}"
-            self.writers[table] = TableWriter(LAKE_TABLES[table], Path(self.task.staging), name)
+            rows = INDEX_GROUP_ROWS if table == LOG_INDEX.name else ROW_GROUP_ROWS
+            self.writers[table] = TableWriter(TABLES[table], Path(self.task.staging), name, row_group_rows=rows)
         return self.writers[table]
 
-    def _log(self, unit: LogUnit, data: memoryview) -> None:
-        key = LogKey(unit.task, unit.attempt, unit.thread, unit.epoch)
-        offset, size = self.pack.extent(unit.path)
-        reader = DeterminantReader(data[offset : offset + size], unit.path)
-        counts: dict[str, tuple[int, int]] = {}
-        for piece in reader.slices():
-            span = self._writer("determinants").add({**key._asdict(), **piece.columns}, piece.rows)
-            self.summary.spans.append(LogSpan(*key, span.path, span.first_row, span.rows))
-            for kind, (count, size_bytes) in piece.by_kind.items():
-                known = counts.get(kind, (0, 0))
-                counts[kind] = (known[0] + count, known[1] + size_bytes)
-        self.summary.counts += [(key, kind, count, size) for kind, (count, size) in sorted(counts.items())]
-        if not counts:
-            self.summary.counts.append((key, "", 0, 0))  # an empty epoch is an epoch
-        if reader.fault is not None:
-            self.summary.rejects.append(Reject.of(reader.fault, unit.path))
+    def _logs(self, pieces: Pieces) -> None:
+        with open(self.task.pack, "rb") as file:
+            part = LogPart(pieces, self.task.tasks, _reading(file.fileno()), self._writer, self.told.add)
+            part.run()
+        self.summary.counts += part.counts
+        self.summary.rejects += part.rejects
+
+    @property
+    def _manifest(self) -> Manifest:
+        return _manifest_of(self.pack)
 
     def _channel(self, unit: ChannelUnit) -> None:
         rows = {table: self._writer(table).add_row for table in ("buffers", "sendings", "deltas")}
         sink = ChannelSink(rows["buffers"], rows["sendings"], rows["deltas"])
-        manifest = self.task.manifest
+        manifest = self._manifest
         ids, layout = LogIds.of(manifest), manifest.protocol.delta_layout
         ChannelReader(unit, self.pack.open, ids, layout, sink).run()
         self.summary.rejects += sink.rejects
         self.summary.flows += sink.flows
+        self._writer("seconds").add_rows(
+            [(unit.channel, second, *sums) for second, sums in sorted(sink.seconds.items())]
+        )
         self.summary.times.merge(sink.times)
         self.summary.last_us = max(self.summary.last_us, sink.last_us)
 
     def _lines(self, unit: LinesUnit) -> None:
         first_us, last_us, reject = read_unit(unit, self.pack.open(unit.path), self._writer(unit.table).add_row)
-        if self.task.manifest.protocol.observed and first_us is not None:
+        if self._manifest.protocol.observed and first_us is not None:
             # There are no buffers to tell when an epoch was.
             for t_us in (first_us, last_us):
                 self.summary.times.note(LogKey(unit.task, unit.attempt, MAIN, unit.epoch), t_us)
@@ -155,7 +193,7 @@ class _Work:
         self.summary.rejects += [reject] if reject else []
 
     def _events(self, path: str) -> None:
-        observed = self.task.manifest.protocol.observed
+        observed = self._manifest.protocol.observed
         reader = EventReader(self._writer("events").add_row, self._writer("metrics").add_row, observed=observed)
         reader.read(self.pack.open(path), path)
         for table, rows in (("checkpoints", reader.checkpoints()), ("failures", reader.failures())):
@@ -165,11 +203,3 @@ class _Work:
         self.summary.rejects += reader.rejects
         self.summary.times.merge(reader.times)
         self.summary.last_us = max(self.summary.last_us, reader.last_us)
-
-
-@contextmanager
-def _mapped(path: str) -> Iterator[memoryview]:
-    """The pack's bytes without copying them. What was made of them must be let go before the end."""
-    with open(path, "rb") as file:
-        mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    yield memoryview(mapping)  # unmapped with its last reader: numpy may still hold a view when a task fails

@@ -1,12 +1,14 @@
-"""How far the tasks of an ingest are: each keeps in a file how many bytes it has read, and the driver adds them up."""
+"""How far the tasks of an ingest are: each keeps in a file what it has read, and the driver adds that up."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from pathlib import Path
 
 WRITE_EVERY_S = 0.1
+ENDED = ".ended"
 
 
 class BytesRead:
@@ -14,21 +16,50 @@ class BytesRead:
 
     def __init__(self, folder: str | None, name: str) -> None:
         self._path = Path(folder) / name if folder else None
-        self._bytes = 0
+        self._bytes = self._rows = 0
         self._written_s = 0.0
 
-    def add(self, size_bytes: int) -> None:
+    def add(self, size_bytes: int, rows: int = 0) -> None:
         self._bytes += size_bytes
+        self._rows += rows
         now_s = time.monotonic()
         if self._path is not None and now_s - self._written_s >= WRITE_EVERY_S:
             self._written_s = now_s
-            self._path.write_text(str(self._bytes))
+            self._path.write_text(f"{self._bytes} {self._rows}\n")
+
+    def end(self, rows: int) -> None:
+        """The part is written: nothing more is told of it."""
+        if self._path is not None:
+            self._path.with_suffix(ENDED).write_text(f"{self._bytes} {rows}\n")
+            self._path.unlink(missing_ok=True)
 
 
-def bytes_read(folder: Path) -> int:
-    """Of all parts. A file that is just being written counts as nothing this once."""
-    told = [path.read_text() for path in folder.iterdir()] if folder.is_dir() else []
-    return sum(int(text) for text in told if text.isdecimal())
+class Told:
+    """What all parts have read, looked up again and again; of those that ended only once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ended: dict[str, tuple[int, int]] = {}
+
+    def look(self) -> tuple[int, int]:
+        """Bytes and rows. What a task had read that is done again may count twice for a while."""
+        told = dict(self._ended)
+        for name in os.listdir(self._folder) if self._folder.is_dir() else ():
+            part, dot, _ = name.partition(ENDED)
+            if part in self._ended:
+                continue
+            told[part] = self._of(name)
+            if dot:
+                self._ended[part] = told[part]
+        return sum(size for size, _ in told.values()), sum(rows for _, rows in told.values())
+
+    def _of(self, name: str) -> tuple[int, int]:
+        """A file that is just being written, or taken away, counts as nothing this once."""
+        try:
+            size, rows = (self._folder / name).read_text().split()
+            return int(size), int(rows)
+        except (OSError, ValueError):
+            return 0, 0
 
 
 def begin(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The manifest of one published lake version: schema version, files per table, and where each log's rows lie."""
+"""The manifest of one published lake version: schema version, files per table, and files that say where logs lie."""
 
 from __future__ import annotations
 
@@ -21,26 +21,11 @@ class ManifestFault(IngestError):
 
 
 @dataclass(frozen=True, slots=True)
-class LogSpan:
-    """Rows of one thread log's epoch: `rows` rows from `first_row` of a file, in order of seq."""
-
-    task: str
-    attempt: int
-    thread: str
-    epoch: int
-    path: str
-    first_row: int
-    rows: int
-
-    def to_json(self) -> list[Any]:
-        return [self.task, self.attempt, self.thread, self.epoch, self.path, self.first_row, self.rows]
-
-
-@dataclass(frozen=True, slots=True)
 class LakeManifest:
     job: str
     files: tuple[FileSummary, ...]
-    logs: tuple[LogSpan, ...] = ()
+    log_index: tuple[FileSummary, ...] = ()
+    """Files that say where each log and epoch lies."""
     facts: dict[str, Any] = field(default_factory=dict)
     rejects: int = 0
     schema_version: int = SCHEMA_VERSION
@@ -59,7 +44,7 @@ class LakeManifest:
             "rejects": self.rejects,
             "facts": self.facts,
             "files": [file.to_json() for file in self.files],
-            "logs": [span.to_json() for span in self.logs],
+            "log_index": [file.to_json() for file in self.log_index],
         }
         write_json(folder / NAME, document)
 
@@ -70,7 +55,7 @@ class LakeManifest:
             return cls(
                 job=document["job"],
                 files=tuple(FileSummary(**file) for file in document["files"]),
-                logs=tuple(LogSpan(*span) for span in document["logs"]),
+                log_index=tuple(FileSummary(**file) for file in document["log_index"]),
                 facts=document["facts"],
                 rejects=document["rejects"],
                 schema_version=document["schema_version"],

@@ -13,6 +13,7 @@ import duckdb
 
 from ingest.lake.engine import Limits, Params, Row, connect, fetch_columns, fetch_rows, parquet
 from ingest.lake.errors import NotPublished, UnknownTable
+from ingest.lake.log_index import LogIndex
 from ingest.lake.manifest import LakeManifest, ManifestFault
 from ingest.lake.publish import lake_root, published_folder
 from ingest.lake.schema import LAKE_TABLES, empty_source
@@ -32,7 +33,7 @@ class PublishedJob:
         self.limits = limits
         self.manifest = LakeManifest.read(folder)
         self._newer = newer or (lambda: self)
-        self._spans: dict[tuple[str, int, str, int], list[str]] | None = None
+        self.log_index = LogIndex(folder, [file.path for file in self.manifest.log_index])
         self._connection = connect(folder.resolve(), limits)
         for name in LAKE_TABLES:
             self._connection.execute(f'CREATE VIEW "{name}" AS {self._select(name)}')
@@ -58,14 +59,9 @@ class PublishedJob:
 
     def log_source(self, task: str, attempt: int, thread: str, epoch: int) -> str:
         """A table expression over the one file, rarely more, that holds this log's epoch: pages read nothing else."""
-        if self._spans is None:
-            spans: dict[tuple[str, int, str, int], list[str]] = {}
-            for span in self.manifest.logs:
-                spans.setdefault((span.task, span.attempt, span.thread, span.epoch), []).append(span.path)
-            self._spans = spans
-        paths = self._spans.get((task, attempt, thread, epoch))
+        paths = self.log_index.paths(task, attempt, thread, epoch)
         table = LAKE_TABLES["determinants"]
-        source = parquet(self.folder / path for path in dict.fromkeys(paths)) if paths else empty_source(table)
+        source = parquet(self.folder / path for path in paths) if paths else empty_source(table)
         return f"({sealed_select(table.name, table.schema, source)})" if self.sealed else source
 
     def close(self) -> None:

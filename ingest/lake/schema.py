@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised whenever a table changes; a job of an older version is ingested anew on demand."""
 
 ROW_GROUP_ROWS = 122_880
-MAX_FILE_ROWS = 4_000_000
+MAX_FILE_ROWS = 32 * ROW_GROUP_ROWS
 
+NAMES = pa.dictionary(pa.int32(), pa.string())
 _I64, _I32, _TEXT, _BYTES, _BOOL = pa.int64(), pa.int32(), pa.string(), pa.binary(), pa.bool_()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Table:
-    """A lake table. `counting` columns only ever go up within a log or channel: they are stored as differences.
+    """A lake table. `counting` columns hardly ever go down within a log or channel: they are stored as differences.
 
     In `distinct` columns hardly any value comes twice: they are stored without a dictionary. `scanned` columns are read
-    from end to end: they are packed less, and unpack sooner.
+    from end to end: they are packed less, and unpack sooner. `named` columns hold few names many times: in memory they
+    are numbers of names, files have them as text.
     """
 
     name: str
@@ -28,12 +31,24 @@ class Table:
     counting: frozenset[str] = frozenset()
     distinct: frozenset[str] = frozenset()
     scanned: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+
+    @cached_property
+    def in_memory(self) -> pa.Schema:
+        """The schema of what is written."""
+        fields = [pa.field(one.name, NAMES) if one.name in self.named else one for one in self.schema]
+        return pa.schema(fields)
 
 
 def table(
-    name: str, columns: dict[str, pa.DataType], counting: str = "", distinct: str = "", scanned: str = ""
+    name: str,
+    columns: dict[str, pa.DataType],
+    counting: str = "",
+    distinct: str = "",
+    scanned: str = "",
+    named: str = "",
 ) -> Table:
-    kinds = (frozenset(words.split()) for words in (counting, distinct, scanned))
+    kinds = (frozenset(words.split()) for words in (counting, distinct, scanned, named))
     return Table(name, pa.schema(list(columns.items())), *kinds)
 
 
@@ -61,7 +76,8 @@ DETERMINANTS = table(
         "first_offset": _I64,
         "records": _I64,
     },
-    counting="seq offset",
+    counting="seq offset value record_count timestamp checkpoint first_offset",
+    named="task thread kind callback checkpoint_type",
 )
 EPOCHS = table(
     "epochs",
@@ -272,6 +288,7 @@ COUNTS = table(
         "determinants": _I64,
         "bytes": _I64,
     },
+    named="task thread kind",
 )
 """Roll-up of `determinants` by kind, so that no page counts by scanning."""
 
@@ -292,6 +309,22 @@ FLOWS = table(
 )
 """Roll-up of `buffers`, `sendings` and `deltas` by channel, sender's attempt and epoch."""
 
+SECONDS = table(
+    "seconds",
+    {
+        "channel": _TEXT,
+        "second": _I64,
+        "buffers": _I64,
+        "bytes": _I64,
+        "records": _I64,
+        "sendings": _I64,
+        "delta_bytes": _I64,
+        "received": _I64,
+        "taken": _I64,
+    },
+)
+"""Roll-up of `buffers` and `sendings` by channel and second: of each what was done in it."""
+
 LAKE_TABLES: dict[str, Table] = {
     one.name: one
     for one in (
@@ -310,6 +343,7 @@ LAKE_TABLES: dict[str, Table] = {
         REJECTS,
         COUNTS,
         FLOWS,
+        SECONDS,
     )
 }
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ingest.lake.schema import MAX_FILE_ROWS, ROW_GROUP_ROWS, Table
+from ingest.lake.schema import MAX_FILE_ROWS, NAMES, ROW_GROUP_ROWS, Table
 
 ROWS_AT_ONCE = 8_192
 PENDING_BYTES = 32 << 20
@@ -92,7 +92,7 @@ class TableWriter:
     def add(self, columns: Mapping[str, Any], rows: int) -> Span:
         """Rows as columns: an array, a list or one value for all; columns left out are null."""
         self._gather_rows()
-        return self._add_batch(batch_of(self.table.schema, columns, rows))
+        return self._add_batch(batch_of(self.table.in_memory, columns, rows))
 
     def close(self) -> list[FileSummary]:
         """Writes what is left, gives the last file its name, and says which files there are."""
@@ -118,9 +118,9 @@ class TableWriter:
     def _add_rows(self, rows: Sequence[Sequence[Any]]) -> None:
         arrays = [
             pa.array(values, type=field.type)
-            for field, values in zip(self.table.schema, zip(*rows, strict=True), strict=True)
+            for field, values in zip(self.table.in_memory, zip(*rows, strict=True), strict=True)
         ]
-        self._add_batch(pa.RecordBatch.from_arrays(arrays, schema=self.table.schema))
+        self._add_batch(pa.RecordBatch.from_arrays(arrays, schema=self.table.in_memory))
 
     def _add_batch(self, batch: pa.RecordBatch) -> Span:
         if self._file_rows and self._file_rows + batch.num_rows > MAX_FILE_ROWS:
@@ -132,7 +132,7 @@ class TableWriter:
         self._file_rows += batch.num_rows
         self.total_rows += batch.num_rows
         if len(self._pending) >= PENDING_BATCHES:
-            self._pending = pa.Table.from_batches(self._pending, self.table.schema).combine_chunks().to_batches()
+            self._pending = self._pending_table().combine_chunks().to_batches()
         if self._pending_rows >= self.row_group_rows or self._pending_bytes >= PENDING_BYTES:
             self._write_row_groups(everything=self._pending_bytes >= PENDING_BYTES)
         return span
@@ -145,13 +145,18 @@ class TableWriter:
         """Full row groups only, unless everything must go; the rest waits."""
         if not self._pending:
             return
-        pending = pa.Table.from_batches(self._pending, self.table.schema)
+        pending = self._pending_table()
         rows = pending.num_rows if everything else pending.num_rows - pending.num_rows % self.row_group_rows
         self._open().write_table(pending.slice(0, rows), row_group_size=self.row_group_rows)
         self._row_groups += -(-rows // self.row_group_rows)
         rest = pending.slice(rows)
         self._pending = rest.to_batches()
         self._pending_rows, self._pending_bytes = rest.num_rows, rest.nbytes
+
+    def _pending_table(self) -> pa.Table:
+        pending = pa.Table.from_batches(self._pending, self.table.in_memory)
+        # Names that are numbered anew within a row group would be written out one by one.
+        return pending.unify_dictionaries() if self.table.named and len(self._pending) > 1 else pending
 
     def _open(self) -> pq.ParquetWriter:
         if self._writer is None:
@@ -162,11 +167,11 @@ class TableWriter:
             plain = self.table.counting | self.table.distinct
             packed = {field.name: "lz4" if field.name in self.table.scanned else "zstd" for field in self.table.schema}
             self._writer = pq.ParquetWriter(
-                self._temporary, self.table.schema, compression=packed,
+                self._temporary, self.table.in_memory, compression=packed,
                 compression_level={name: self.level for name, how in packed.items() if how == "zstd"},
                 use_dictionary=[field.name for field in self.table.schema if field.name not in plain],
                 column_encoding=dict.fromkeys(sorted(self.table.counting), "DELTA_BINARY_PACKED"),
-                write_page_index=self.page_index,
+                write_page_index=self.page_index, store_schema=not self.table.named,
             )  # fmt: skip
         return self._writer
 
@@ -194,18 +199,36 @@ def _array(values: Any, kind: pa.DataType, rows: int) -> pa.Array:
     if values is None:
         return pa.nulls(rows, kind)
     if isinstance(values, pa.Array):
-        return values
+        return values.dictionary_encode() if kind == NAMES and pa.types.is_string(values.type) else values
     if isinstance(values, (str, int, bytes)):
+        if kind == NAMES:
+            return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, kind.index_type), rows), [values])
         return pa.repeat(pa.scalar(values, kind), rows)
     return pa.array(values, kind)
 
 
 def write_rows(table: Table, root: Path, name: str, rows: Sequence[Sequence[Any]]) -> list[FileSummary]:
     """A small table in one go; without rows there is no file."""
-    writer = TableWriter(table, root, name)
-    try:
+    with _writing(table, root, name) as writer:
         writer.add_rows(rows)
         return writer.close()
+
+
+def write_columns(
+    table: Table, root: Path, name: str, rows: pa.Table, *, row_group_rows: int = ROW_GROUP_ROWS
+) -> list[FileSummary]:
+    """The same from columns."""
+    with _writing(table, root, name, row_group_rows) as writer:
+        for batch in rows.to_batches(max_chunksize=ROW_GROUP_ROWS):
+            writer.add(dict(zip(rows.column_names, batch.columns, strict=True)), batch.num_rows)
+        return writer.close()
+
+
+@contextmanager
+def _writing(table: Table, root: Path, name: str, row_group_rows: int = ROW_GROUP_ROWS) -> Iterator[TableWriter]:
+    writer = TableWriter(table, root, name, row_group_rows=row_group_rows)
+    try:
+        yield writer
     except BaseException:
         writer.abandon()
         raise

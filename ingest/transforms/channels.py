@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from ingest.transforms.determinants import buffer_sizes
+from ingest.transforms.decoding.columns import buffer_sizes
 from ingest.transforms.framing import RecordWalk
 from ingest.transforms.places import Flow, LogKey, Reject, Times
 from replay.bundle.frames import (
@@ -24,6 +24,8 @@ from replay.model import MAIN, LogId, read_json, thread_of_output
 
 BOTH_KEPT = "Both are kept; a replay of this log will not be trusted"
 
+SECOND_COLUMNS = 7
+"""Buffers, bytes, records, sendings, bytes of deltas, received, taken."""
 Row = tuple[Any, ...]
 Emit = Callable[[Row], None]
 
@@ -60,8 +62,16 @@ class ChannelSink:
     deltas: Emit
     rejects: list[Reject] = field(default_factory=list)
     flows: list[Flow] = field(default_factory=list)
+    seconds: dict[int, list[int]] = field(default_factory=dict)
+    """Of every second what was done in it, as columns of the roll-up."""
     times: Times = field(default_factory=Times)
     last_us: int = 0
+
+    def count(self, t_us: int, *counts: tuple[int, int]) -> None:
+        """Adds to columns, (place, how much), of the second that this moment is in."""
+        columns = self.seconds.setdefault(t_us // 1_000_000, [0] * SECOND_COLUMNS)
+        for place, more in counts:
+            columns[place] += more
 
     def reject(self, fault: CorruptMember, path: str) -> None:
         row = Reject.of(fault, path)
@@ -176,6 +186,7 @@ class ChannelReader:
                 ended,
             )
         )
+        self.sink.count(frame.t_us, (0, 1), (1, len(frame.payload)), (2, ended))
         times.note(LogKey(unit.source, attempt, thread_of_output(unit.k or 0), frame.epoch), frame.t_us)
         times.note(LogKey(unit.source, attempt, MAIN, frame.main_epoch), frame.t_us)
         self.sink.last_us = max(self.sink.last_us, frame.t_us)
@@ -186,7 +197,7 @@ class ChannelReader:
         None where there is no such log to compare with.
         """
         path = self.unit.det.get((attempt, epoch))
-        return (None, False) if path is None else buffer_sizes(memoryview(self.open(path).read()))
+        return (None, False) if path is None else buffer_sizes(self.open(path).read())
 
     def _check_seq(self, seq: int, offset: int, path: str) -> None:
         if self._last_seq is not None and seq <= self._last_seq:
@@ -239,6 +250,9 @@ class ChannelReader:
 
     def _note_receipt(self, receiver_attempt: int, receipt: ReceiptFrame) -> None:
         self.sink.last_us = max(self.sink.last_us, receipt.received_us, receipt.taken_us)
+        self.sink.count(receipt.received_us, (5, 1))
+        if receipt.taken:
+            self.sink.count(receipt.taken_us, (6, 1))
         if receipt.taken and self.unit.target is not None:
             key = LogKey(self.unit.target, receiver_attempt, MAIN, receipt.epoch)
             self.sink.times.note(key, receipt.taken_us)
@@ -253,6 +267,7 @@ class ChannelReader:
             for offset, frame in read_sendings(self.open(path), path=path):
                 extents = self._extents(frame, offset, path)
                 delta_bytes += len(frame.delta)
+                self.sink.count(frame.t_us, (3, 1), (4, len(frame.delta)))
                 self._emit_deltas(attempt, frame, extents)
                 key = (frame.seq, frame.sending, frame.receiver_attempt)
                 rows.append(_sending_row(self.unit.channel, attempt, key, frame, receipts.pop(key, None)))

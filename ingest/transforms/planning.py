@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+import numpy as np
+
 from ingest.transforms.channels import ChannelUnit
+from ingest.transforms.decoding.pieces import MAIN_OUTPUT, Pieces
 from ingest.transforms.outside import LinesUnit
 from ingest.transforms.places import Reject
 from replay.bundle.members import EVENTS, MemberName, looks_like_task_member, parse_member
@@ -14,26 +19,17 @@ from replay.model import Graph, Task
 
 Family = Literal["logs", "channels", "lines"]
 
-SMALL_BYTES = 24 << 20
-PART_BYTES = 32 << 20
+SMALL_BYTES = 4 << 20
+PART_BYTES = 16 << 20
+LONG = 1.5
+"""So many times a part's size, a log is cut."""
+MOST_PIECES = 1 << 16
 
 
 class Members(Protocol):
     """What planning asks of a pack."""
 
-    def names(self) -> Iterator[str]: ...
-    def size(self, name: str) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class LogUnit:
-    """One `.det` member."""
-
-    task: str
-    attempt: int
-    thread: str
-    epoch: int
-    path: str
+    def extents(self) -> Iterator[tuple[str, int, int]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,46 +39,81 @@ class EventsUnit:
     path: str
 
 
-Unit = LogUnit | ChannelUnit | LinesUnit | EventsUnit
+Unit = ChannelUnit | LinesUnit | EventsUnit
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one Spark task reads, in order, and writes as files of its own."""
+    """What one Spark task reads, in order, and writes as files of its own: units, or pieces of logs."""
 
     family: Family
     number: int
-    units: tuple[Unit, ...]
     bytes: int
+    units: tuple[Unit, ...] = ()
+    pieces: Pieces | None = None
 
 
 @dataclass(slots=True)
 class Plan:
-    parts: list[Part] = field(default_factory=list)
+    """Parts of equal size. Logs that are longer than a part must be cut first, and to know where, they must be read."""
+
+    logs: Pieces
+    tasks: tuple[str, ...]
+    """The names of tasks by the numbers that `logs` has for them."""
+    limit: int
+    others: list[Part] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     attempts: dict[str, int] = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:
-        return sum(part.bytes for part in self.parts)
+        return self.logs.bytes + sum(part.bytes for part in self.others)
+
+    @property
+    def long_logs(self) -> list[int]:
+        """The logs to be cut, by number."""
+        return [int(n) for n in np.flatnonzero(self.logs.size > LONG * self.limit)]
+
+    def parts(self, cuts: Mapping[int, Sequence[tuple[int, int]]]) -> list[Part]:
+        """All parts; `cuts`: where each of the long logs is cut."""
+        pieces, last = list[Pieces](), 0
+        for n, those in sorted(cuts.items()):
+            pieces += [self.logs.some(slice(last, n)), self.logs.some(slice(n, n + 1)).cut(those)]
+            last = n + 1
+        every = Pieces.joined([*pieces, self.logs.some(slice(last, None))])
+        return [*self.others, *_parts_of_logs(every, self.limit)]
+
+
+def _parts_of_logs(pieces: Pieces, limit: int) -> list[Part]:
+    """Runs of pieces with about as many bytes each."""
+    parts = max(1, -(-pieces.bytes // limit))
+    goal = pieces.bytes / parts or 1
+    which = np.minimum((np.cumsum(pieces.size) - pieces.size / 2) // goal, parts - 1)
+    starts = np.flatnonzero(np.diff(which, prepend=-1))
+    found = list[Part]()
+    for start, end in itertools.pairwise([*starts, len(pieces)]):
+        for first in range(int(start), int(end), MOST_PIECES):
+            some = pieces.some(slice(first, min(first + MOST_PIECES, int(end))))
+            found.append(Part("logs", len(found), some.bytes, pieces=some))
+    return found
 
 
 def plan_ingest(members: Members, graph: Graph, *, part_bytes: int | None = None) -> Plan:
     """One part per family for small jobs, so that each table is one file; equal parts for the others."""
     sorting = _Sorting(graph)
-    for name in members.names():
-        sorting.place(parse_member(name))
-    plan = Plan(rejects=sorting.rejects(), attempts=sorting.attempts)
+    for name, begin, size in members.extents():
+        sorting.place(parse_member(name), begin, size)
     families: list[tuple[Family, list[tuple[Unit, int]]]] = [
-        ("channels", [(u, sum(map(members.size, u.paths))) for u in sorting.channel_units()]),
-        ("logs", [(u, members.size(u.path)) for u in sorting.log_units()]),
-        ("lines", [(u, members.size(u.path)) for u in sorting.line_units()]),
+        ("channels", [(u, sum(map(sorting.sizes.__getitem__, u.paths))) for u in sorting.channel_units()]),
+        ("lines", [(u, sorting.sizes[u.path]) for u in sorting.line_units()]),
     ]
-    total = sum(size for _, units in families for _, size in units)
+    logs = sorting.logs()
+    total = logs.bytes + sum(size for _, units in families for _, size in units)
     limit = part_bytes or (total + 1 if total <= SMALL_BYTES else PART_BYTES)
+    plan = Plan(logs, sorting.tasks, limit, rejects=sorting.rejects(), attempts=sorting.attempts)
     for family, units in families:
-        plan.parts += [
-            Part(family, number, tuple(unit for unit, _ in some), sum(size for _, size in some))
+        plan.others += [
+            Part(family, number, sum(size for _, size in some), tuple(unit for unit, _ in some))
             for number, some in enumerate(_equal_parts(units, limit))
         ]
     return plan
@@ -110,29 +141,39 @@ class _Sorting:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.attempts: dict[str, int] = {}
-        self._logs: list[LogUnit] = []
+        self.tasks = tuple(sorted(task.id for task in graph.tasks))
+        self.sizes: dict[str, int] = {}
+        """Of members that are not logs."""
+        self._number = {task: n for n, task in enumerate(self.tasks)}
+        self._logs = tuple(array("q") for _ in range(6))
         self._lines: list[LinesUnit] = []
         self._events: list[EventsUnit] = []
         self._channels: dict[str, ChannelUnit] = {}
         self._misplaced: dict[str, tuple[str, int]] = {}
 
-    def place(self, member: MemberName) -> None:
+    def place(self, member: MemberName, begin: int, size: int) -> None:
+        if member.kind not in ("det", "unknown"):
+            self.sizes[member.name] = size
         if member.kind == "events":
             self._events.append(EventsUnit(EVENTS))
         elif member.task is not None and member.attempt is not None:
             if member.task not in self.graph:
                 self._misplace(f"the manifest names no task {member.task}", member.name)
             else:
-                self._place(member, self.graph.task(member.task), member.attempt, member.epoch or 0)
+                self._place(member, self.graph.task(member.task), member.attempt, member.epoch or 0, (begin, size))
         elif looks_like_task_member(member.name):
             self._misplace("the name holds a number that is not plain decimal, or too large", member.name)
 
-    def _place(self, member: MemberName, task: Task, attempt: int, epoch: int) -> None:
+    def _place(self, member: MemberName, task: Task, attempt: int, epoch: int, extent: tuple[int, int]) -> None:
         self.attempts[task.id] = max(self.attempts.get(task.id, 0), attempt + 1)
         match member.kind:
             case "det" if member.thread is not None:
                 if member.index is None or self._has(member, task, "output"):
-                    self._logs.append(LogUnit(task.id, attempt, member.thread, epoch, member.name))
+                    output = MAIN_OUTPUT if member.index is None else member.index
+                    for column, value in zip(
+                        self._logs, (self._number[task.id], attempt, output, epoch, *extent), strict=True
+                    ):
+                        column.append(value)
                     if member.index is not None:
                         self._output(task, member.index).det[attempt, epoch] = member.name
             case "buf" | "dlt" if self._has(member, task, "output"):
@@ -182,8 +223,8 @@ class _Sorting:
     def _channel(self, new: ChannelUnit) -> ChannelUnit:
         return self._channels.setdefault(new.channel, new)
 
-    def log_units(self) -> list[LogUnit]:
-        return sorted(self._logs, key=lambda u: (u.task, u.attempt, u.thread, u.epoch))
+    def logs(self) -> Pieces:
+        return Pieces.of(np.array(self._logs, dtype=np.int64))
 
     def channel_units(self) -> list[ChannelUnit]:
         return [unit for _, unit in sorted(self._channels.items()) if unit.paths]

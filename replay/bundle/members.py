@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from replay.model import MAIN, TaskId, Thread, thread_of_output
@@ -51,6 +52,7 @@ class MemberName:
         return MAIN if self.index is None else thread_of_output(self.index)
 
 
+@lru_cache(maxsize=1 << 14)
 def parse_member(name: str) -> MemberName:
     """What the name says; `unknown` for a member that this version does not know."""
     if name == MANIFEST:

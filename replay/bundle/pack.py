@@ -212,6 +212,12 @@ class Pack:
                 return
             yield name
 
+    def extents(self) -> Iterator[tuple[str, int, int]]:
+        """All members in order, and where in the file each stands: (name, offset, length)."""
+        for i in range(self._count):
+            at, length, offset, size, _ = self._row(i)
+            yield self._map[at : at + length].decode(), offset, size
+
     def size(self, name: str) -> int:
         """The member's size in bytes."""
         return self.extent(name)[1]

@@ -1,29 +1,18 @@
-"""The ingest without Spark: the same plan, parts and end, one part after the other in this process."""
+"""A job that was ingested without Spark and published, and its rows."""
 
 from pathlib import Path
 from typing import Any
 
-from ingest.jobs.finish import finish
-from ingest.jobs.parts import PartTask, work
+from bench.without_spark import ingest_here
 from ingest.lake.publish import publish
 from ingest.lake.readers import Lake, PublishedJob
-from ingest.transforms.planning import plan_ingest
-from replay.bundle.members import MANIFEST
-from replay.bundle.pack import Pack
-from replay.model import Graph, Manifest
 
 
 def ingested_here(pack: Path, data: Path, *, part_bytes: int | None = None) -> tuple[PublishedJob, dict[str, Any]]:
     staging = data / "staging"
-    staging.mkdir(parents=True)
-    opened = Pack(pack)
-    manifest = Manifest.from_json(opened.read(MANIFEST))
-    plan = plan_ingest(opened, Graph(manifest), part_bytes=part_bytes)
-    opened.close()
-    summaries = [work(PartTask(part, str(pack), str(staging), manifest)) for part in plan.parts]
-    result = finish("j_1", staging, pack, manifest, plan, summaries)
+    result = ingest_here("j_1", pack, staging, part_bytes=part_bytes)
     publish(data, staging, "j_1", "w", 0)
-    return Lake(data).job("j_1"), result | {"parts": len(plan.parts)}
+    return Lake(data).job("j_1"), result
 
 
 def rows_of(job: PublishedJob, table: str) -> list[dict[str, Any]]:

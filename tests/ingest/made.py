@@ -97,6 +97,44 @@ _ASYNC = ("timer-trigger", "source-checkpoint", "ignore-checkpoint")
 _CALLBACKS = ("watermark", "timestamp-extractor", "periodic-watermark-extractor", "punctuated-watermark-extractor")
 
 
+def random_determinant(rng: random.Random) -> tuple[bytes, dict[str, Any]]:
+    """Of any kind but a Java stream: its bytes, and what its row must hold."""
+    long, short, count = rng.randrange(-(2**63), 2**63), rng.randrange(-(2**31), 2**31), rng.randrange(2**31)
+    match rng.randrange(9):
+        case 0:
+            return struct.pack(">BB", 0, count % 256), {"kind": "order", "channel": count % 256}
+        case 1:
+            return struct.pack(">Bq", 1, long), {"kind": "timestamp", "value": long}
+        case 2:
+            return struct.pack(">Bi", 2, short), {"kind": "rng", "value": short}
+        case 3:
+            content = rng.randbytes(rng.randrange(20))
+            payload = b"CL\x00" + struct.pack(">i", len(content)) + content
+            return b"\x03" + payload, {"kind": "serializable", "payload": payload}
+        case 4:
+            row = {"kind": "timer-trigger", "record_count": count, "timestamp": long}
+            if rng.random() < 0.5:
+                name = rng.choice(("x", "fenêtre", ""))
+                tail = struct.pack(">Bi", 6, len(name.encode())) + name.encode()
+                return struct.pack(">Biq", 4, count, long) + tail, row | {"callback": f"internal:{name}"}
+            number = rng.randrange(4)
+            return struct.pack(">BiqB", 4, count, long, number), row | {"callback": _CALLBACKS[number]}
+        case 5:
+            savepoint, reference = rng.randrange(2), rng.choice((None, b"", rng.randbytes(9)))
+            tail = b"\x00" if reference is None else b"\x01" + struct.pack(">i", len(reference)) + reference
+            row = {"kind": "source-checkpoint", "record_count": count, "checkpoint": 7, "timestamp": long}
+            row |= {"checkpoint_type": ("checkpoint", "savepoint")[savepoint], "storage_ref": reference}
+            return struct.pack(">BiqqB", 5, count, 7, long, savepoint) + tail, row
+        case 6:
+            row = {"kind": "ignore-checkpoint", "record_count": count, "checkpoint": long}
+            return struct.pack(">Biq", 6, count, long), row
+        case 7:
+            return struct.pack(">Bi", 7, count), {"kind": "buffer-built", "buffer_bytes": count}
+        case _:
+            row = {"kind": "take", "channel": count, "first_offset": long, "records": count}
+            return struct.pack(">BIqI", 16, count, long, count), row
+
+
 class _Maker:
     def __init__(self, rng: random.Random, parallelism: int, epochs: int, buffers: int, layout: str) -> None:
         self.rng = rng
@@ -131,7 +169,7 @@ class _Maker:
         for epoch in range(self.epochs):
             data = bytearray()
             for seq in range(self.rng.randrange(0, 40)):
-                encoded, row = self._determinant()
+                encoded, row = random_determinant(self.rng)
                 self._note_determinant(task, attempt, "main", epoch, seq, len(data), encoded, row)
                 data += encoded
             self.made.members[f"tasks/{task}/{attempt}/main/{epoch}.det"] = bytes(data)
@@ -139,43 +177,6 @@ class _Maker:
     def _note_determinant(self, task, attempt, thread, epoch, seq, offset, encoded, row) -> None:
         place = {"task": task, "attempt": attempt, "thread": thread, "epoch": epoch}
         self.made.rows["determinants"].append(place | {"seq": seq, "offset": offset, "length": len(encoded)} | row)
-
-    def _determinant(self) -> tuple[bytes, dict[str, Any]]:
-        rng = self.rng
-        long, short, count = rng.randrange(-(2**63), 2**63), rng.randrange(-(2**31), 2**31), rng.randrange(2**31)
-        match rng.randrange(9):
-            case 0:
-                return struct.pack(">BB", 0, count % 256), {"kind": "order", "channel": count % 256}
-            case 1:
-                return struct.pack(">Bq", 1, long), {"kind": "timestamp", "value": long}
-            case 2:
-                return struct.pack(">Bi", 2, short), {"kind": "rng", "value": short}
-            case 3:
-                content = rng.randbytes(rng.randrange(20))
-                payload = b"CL\x00" + struct.pack(">i", len(content)) + content
-                return b"\x03" + payload, {"kind": "serializable", "payload": payload}
-            case 4:
-                row = {"kind": "timer-trigger", "record_count": count, "timestamp": long}
-                if rng.random() < 0.5:
-                    name = rng.choice(("x", "fenêtre", ""))
-                    tail = struct.pack(">Bi", 6, len(name.encode())) + name.encode()
-                    return struct.pack(">Biq", 4, count, long) + tail, row | {"callback": f"internal:{name}"}
-                number = rng.randrange(4)
-                return struct.pack(">BiqB", 4, count, long, number), row | {"callback": _CALLBACKS[number]}
-            case 5:
-                savepoint, reference = rng.randrange(2), rng.choice((None, b"", rng.randbytes(9)))
-                tail = b"\x00" if reference is None else b"\x01" + struct.pack(">i", len(reference)) + reference
-                row = {"kind": "source-checkpoint", "record_count": count, "checkpoint": 7, "timestamp": long}
-                row |= {"checkpoint_type": ("checkpoint", "savepoint")[savepoint], "storage_ref": reference}
-                return struct.pack(">BiqqB", 5, count, 7, long, savepoint) + tail, row
-            case 6:
-                row = {"kind": "ignore-checkpoint", "record_count": count, "checkpoint": long}
-                return struct.pack(">Biq", 6, count, long), row
-            case 7:
-                return struct.pack(">Bi", 7, count), {"kind": "buffer-built", "buffer_bytes": count}
-            case _:
-                row = {"kind": "take", "channel": count, "first_offset": long, "records": count}
-                return struct.pack(">BIqI", 16, count, long, count), row
 
     # --- a channel ---
 

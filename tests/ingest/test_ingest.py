@@ -35,7 +35,7 @@ def test_the_lake_equals_what_was_recorded(seed: int, ingested: Ingested, tmp_pa
     made = random_recording(seed, layout="grouping" if seed % 2 else "flat")
     job, result = ingested(made.pack(tmp_path))
     assert (result.status, result.rejects) == ("ready", 0), f"seed {seed}: {table(job, 'rejects')}"
-    for name in LAKE_TABLES.keys() - {"epochs", "counts", "flows"}:
+    for name in LAKE_TABLES.keys() - {"epochs", "counts", "flows", "seconds"}:
         assert sorted_rows(table(job, name)) == sorted_rows(made.rows[name]), f"seed {seed}, table {name}"
 
 
@@ -60,6 +60,20 @@ def test_roll_ups_equal_what_a_scan_finds(seed: int, ingested: Ingested, tmp_pat
         "SELECT channel, attempt, epoch, count(*), sum(bytes)::BIGINT, sum(records)::BIGINT FROM buffers "
         "GROUP BY ALL ORDER BY ALL"
     )
+    seconds = "(SELECT channel, {} // 1000000 AS second, {} FROM {} GROUP BY ALL)"
+    scans = [
+        seconds.format("cut_us", "count(*) AS buffers, sum(bytes) AS bytes, sum(records) AS records", "buffers"),
+        seconds.format("sent_us", "count(sent_us) AS sendings", "sendings WHERE sent_us IS NOT NULL"),
+        seconds.format("received_us", "count(*) AS received", "sendings WHERE received_us IS NOT NULL"),
+        seconds.format("taken_us", "count(*) AS taken", "sendings WHERE taken_us IS NOT NULL"),
+    ]
+    wanted = "buffers, bytes::BIGINT, records::BIGINT, sendings, received, taken"
+    joined = " FULL JOIN ".join(f"{scan}{' USING (channel, second)' * bool(n)}" for n, scan in enumerate(scans))
+    found = job.rows(f"SELECT channel, second, {wanted} FROM seconds ORDER BY ALL")
+    zeros = ", ".join(f"coalesce({one}, 0)::BIGINT" for one in wanted.replace("::BIGINT", "").split(", "))
+    assert found == job.rows(f"SELECT channel, second, {zeros} FROM {joined} ORDER BY ALL")
+    # A message is its header and the bytes of its deltas.
+    assert job.rows("SELECT sum(delta_bytes) FROM seconds") == job.rows("SELECT sum(delta_bytes) FROM flows")
     sendings = job.rows("SELECT channel, attempt, sum(sendings)::BIGINT, sum(received)::BIGINT, sum(taken)::BIGINT "
                         "FROM flows GROUP BY ALL ORDER BY ALL")  # fmt: skip
     assert sendings == job.rows(
@@ -97,7 +111,7 @@ def test_a_log_and_epoch_is_found_in_its_file_alone(ingested: Ingested, tmp_path
         rows = job.rows(sql, where)
         wanted = [r for r in made.rows["determinants"] if all(r[k] == v for k, v in where.items())]
         assert [seq for (seq,) in rows] == list(range(len(wanted)))
-        spans = [s for s in job.manifest.logs if (s.task, s.attempt, s.thread, s.epoch) == key]
+        spans = job.log_index.spans(*key)
         assert sum(span.rows for span in spans) == len(wanted)
     assert job.rows(f"SELECT count(*) FROM {job.log_source('nobody.0', 0, 'main', 0)}") == [(0,)]
 

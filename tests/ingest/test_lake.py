@@ -13,7 +13,7 @@ import pytest
 from ingest.lake import writers as writers_module
 from ingest.lake.engine import Limits, connect
 from ingest.lake.errors import NotPublished, QueryTooLarge, QueryTooLong, UnknownTable
-from ingest.lake.manifest import LakeManifest, LogSpan, ManifestFault, schema_version
+from ingest.lake.manifest import LakeManifest, ManifestFault, schema_version
 from ingest.lake.publish import UnsafeName, job_link, publish, published_folder, staging_folder, unpublish
 from ingest.lake.readers import Lake
 from ingest.lake.schema import DETERMINANTS, EVENTS, LAKE_TABLES, REJECTS, SCHEMA_VERSION
@@ -127,9 +127,8 @@ def test_names_that_lead_elsewhere_are_refused(name: str, tmp_path: Path):
 
 
 def test_a_manifest_comes_back_as_it_was_written_and_a_damaged_one_says_so(tmp_path: Path):
-    spans = (LogSpan("a.0", 0, "main", 3, "determinants/part-00000.parquet", 7, 9),)
     files = tuple(write_rows(REJECTS, tmp_path, "part", [("a", None, "b.")]))
-    manifest = LakeManifest("j_1", files, spans, {"tasks": 3, "näme": [1]}, 1)
+    manifest = LakeManifest("j_1", files, files, {"tasks": 3, "näme": [1]}, 1)
     manifest.write(tmp_path)
     assert LakeManifest.read(tmp_path) == manifest
     assert schema_version(tmp_path) == SCHEMA_VERSION

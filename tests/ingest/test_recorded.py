@@ -166,8 +166,9 @@ def test_many_small_parts_make_the_same_tables_as_one(seed: int, tmp_path: Path)
     assert (one["parts"], many["parts"] > 10) == (3, True)
     for name in ("determinants", "buffers", "sendings", "deltas", "epochs", "counts", "flows", "sources", "events"):
         assert rows_of(parted, name) == rows_of(whole, name), f"seed {seed}, {name}"
-    for span in parted.manifest.logs:
-        where = {"task": span.task, "attempt": span.attempt, "thread": span.thread, "epoch": span.epoch}
-        source = parted.log_source(span.task, span.attempt, span.thread, span.epoch)
+    for *key, rows in parted.rows("SELECT task, attempt, thread, epoch, determinants FROM epochs"):
+        where = dict(zip(("task", "attempt", "thread", "epoch"), key, strict=True))
+        assert sum(span.rows for span in parted.log_index.spans(*key)) == rows
+        source = parted.log_source(*key)
         sql = f"SELECT count(*) FROM {source} WHERE task=$task AND attempt=$attempt AND thread=$thread AND epoch=$epoch"
-        assert parted.rows(sql, where) == [(span.rows,)]
+        assert parted.rows(sql, where) == [(rows,)]

@@ -1,0 +1,41 @@
+"""What every part wrote of a small table, put into files sorted as one: a look-up reads one footer and one stretch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ingest.lake.schema import ROW_GROUP_ROWS, Table
+from ingest.lake.writers import FileSummary, write_columns
+
+END_PART = "part-99999"
+"""Behind the files of all parts."""
+
+
+def gather(
+    table: Table,
+    root: Path,
+    written: Sequence[str],
+    by: Iterable[str],
+    *,
+    rows: Sequence[Sequence[object]] = (),
+    row_group_rows: int = ROW_GROUP_ROWS,
+) -> list[FileSummary]:
+    """Rows of the parts' files and these, in order; the parts' files are gone afterwards."""
+    paths = [root / path for path in written]
+    found = pa.concat_tables(
+        [_of_rows(table.schema, rows), *(pq.read_table(path, schema=table.schema) for path in paths)]
+    )
+    ordered = found.sort_by([(name, "ascending") for name in by])
+    files = write_columns(table, root, END_PART, ordered, row_group_rows=row_group_rows)
+    for path in paths:
+        path.unlink()
+    return files
+
+
+def _of_rows(schema: pa.Schema, rows: Sequence[Sequence[object]]) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
+    return pa.table([pa.array(one, kind.type) for one, kind in zip(columns, schema, strict=True)], schema=schema)
