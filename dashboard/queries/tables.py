@@ -30,6 +30,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "sources": ("task", "attempt", "epoch", "offset"),
     "sinks": ("task", "attempt", "epoch", "n"),
     "sites": ("task", "attempt", "site"),
+    "holders": ("epoch", "task", "thread", "holder", "holder_attempt", "attempt", "t_us", "upto"),
+    "frontiers": ("epoch", "of_task", "thread", "task", "attempt", "t_us", "upto"),
     "rejects": ("path", "offset"),
     "counts": ("task", "attempt", "thread", "epoch", "kind"),
     "flows": ("channel", "attempt", "epoch"),

@@ -107,8 +107,7 @@ def main(arguments: list[str] | None = None) -> None:
         Path(options.data), options.heap_mib, options.cores or None, os.environ.get("SPARK_MASTER") or None,
         int(os.environ["SPARK_UI_PORT"]) if os.environ.get("SPARK_UI_PORT") else None,
     )  # fmt: skip
-    # Half a second of imports, while the JVM starts on another core.
-    threading.Thread(target=importlib.import_module, args=("ingest.jobs.ingest",), daemon=True).start()
+    threading.Thread(target=_import_ahead, daemon=True).start()
     try:
         context = start_session(session, scratch.folder)
         _end_with_jvm(context, driver.end)
@@ -121,6 +120,12 @@ def main(arguments: list[str] | None = None) -> None:
     log.info("ready")
     answers.send(of=0, ready=True)
     driver.serve(context)
+
+
+def _import_ahead() -> None:
+    """Half a second of imports, and as much of compiled code, while the JVM starts on another core."""
+    importlib.import_module("ingest.jobs.ingest")
+    importlib.import_module("ingest.transforms.growth.kernels").warm_up()
 
 
 def _end_with_jvm(context: SparkContext, end: Callable[[], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ingest.jobs.causal_tables import write_causal_tables
 from ingest.jobs.gathering import END_PART, gather
 from ingest.jobs.parts import PartSummary
 from ingest.lake.log_index import INDEX_GROUP_ROWS, KEY, LOG_INDEX
@@ -23,10 +25,19 @@ from replay.model import Manifest
 
 
 def finish(
-    job: str, staging: Path, pack: Path | str, manifest: Manifest, plan: Plan, summaries: list[PartSummary]
+    job: str,
+    staging: Path,
+    pack: Path | str,
+    manifest: Manifest,
+    plan: Plan,
+    summaries: list[PartSummary],
+    tell: Callable[[int], None] = lambda done: None,
 ) -> dict[str, Any]:
-    """Writes what is left into the staging folder, the manifest last; returns status, rejects and facts."""
-    return _Finish(job, staging, pack, manifest, plan, summaries).run()
+    """Writes what is left into the staging folder, the manifest last; returns status, rejects and facts.
+
+    `tell` is told how many tasks' logs were followed, and may raise.
+    """
+    return _Finish(job, staging, pack, manifest, plan, summaries, tell).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,7 @@ class _Finish:
     manifest: Manifest
     plan: Plan
     summaries: list[PartSummary]
+    tell: Callable[[int], None]
 
     def run(self) -> dict[str, Any]:
         rejects = [*self.plan.rejects, *(reject for one in self.summaries for reject in one.rejects)]
@@ -47,6 +59,7 @@ class _Finish:
         counts = [file.path for file in written if file.table == COUNTS.name]
         files = [file for file in written if file.table not in (LOG_INDEX.name, COUNTS.name)]
         files += gather(COUNTS, self.staging, counts, (*KEY, "kind"), rows=self._counts())
+        files += write_causal_tables(self.staging, self.manifest, files, self.tell)
         epochs = epochs_of([self.staging / file.path for file in index], [one.times for one in self.summaries])
         flows = [tuple(flow) for one in self.summaries for flow in one.flows]
         for table, rows in ((REJECTS, rejects), (FLOWS, flows)):

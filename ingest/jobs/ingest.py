@@ -66,8 +66,14 @@ class Ingest:
         manifest, plan = self._plan()
         summaries = self._decode(context, plan)
         self._check_stop()
-        self._progress("finishing", plan.bytes, plan.bytes, "Writing roll-ups")
-        return finish(self.job, self.staging, self.pack, manifest, plan, summaries)
+        tasks = len(manifest.tasks)
+
+        def tell(done: int) -> None:
+            self._check_stop()
+            message = f"Following the logs of {done} of {tasks} tasks"
+            self._progress("finishing", plan.bytes, plan.bytes, message)
+
+        return finish(self.job, self.staging, self.pack, manifest, plan, summaries, tell)
 
     def _empty_staging(self) -> None:
         if self.staging.exists():

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised whenever a table changes; a job of an older version is ingested anew on demand."""
 
 ROW_GROUP_ROWS = 122_880
@@ -275,6 +275,39 @@ SITES = table(
     "sites",
     {"task": _TEXT, "attempt": _I64, "site": _I64, "file": _TEXT, "line": _I64, "function": _TEXT, "text": _TEXT},
 )
+HOLDERS = table(
+    "holders",
+    {
+        "task": _TEXT,
+        "attempt": _I64,
+        "thread": _TEXT,
+        "epoch": _I64,
+        "holder": _TEXT,
+        "holder_attempt": _I64,
+        "t_us": _I64,
+        "upto": _I64,
+    },
+    counting="t_us upto",
+    named="task thread holder",
+)
+"""By epoch, task and thread, holder by holder in time."""
+
+FRONTIERS = table(
+    "frontiers",
+    {
+        "task": _TEXT,
+        "attempt": _I64,
+        "t_us": _I64,
+        "of_task": _TEXT,
+        "thread": _TEXT,
+        "epoch": _I64,
+        "upto": _I64,
+    },
+    counting="t_us upto",
+    named="task of_task thread",
+)
+"""By epoch, whose log it is and thread, task by task in time."""
+
 REJECTS = table("rejects", {"path": _TEXT, "offset": _I64, "why": _TEXT})
 
 COUNTS = table(
@@ -340,6 +373,8 @@ LAKE_TABLES: dict[str, Table] = {
         SOURCES,
         SINKS,
         SITES,
+        HOLDERS,
+        FRONTIERS,
         REJECTS,
         COUNTS,
         FLOWS,

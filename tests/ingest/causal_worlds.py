@@ -1,0 +1,30 @@
+"""`holders` and `frontiers` of random worlds with failures, at all sharing depths, against plain Python.
+
+`python -m tests.ingest.causal_worlds --worlds 2000 --first 100000`
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from tests.ingest.test_causal_tables import check
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=2000)
+    parser.add_argument("--first", type=int, default=100_000)
+    asked = parser.parse_args()
+    rows = 0
+    for seed in range(asked.first, asked.first + asked.worlds):
+        with tempfile.TemporaryDirectory(prefix="clonoscope-bench-") as folder:
+            rows += check(seed, Path(folder))
+    print(json.dumps({"worlds": asked.worlds, "rows": rows, "apart": 0, "cpu_s": round(time.process_time(), 1)}))
+
+
+if __name__ == "__main__":
+    main()
