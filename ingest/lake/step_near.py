@@ -7,8 +7,9 @@ neighbour there.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -44,16 +45,21 @@ class Common:
             places = np.searchsorted(self.steps, steps)
         return Common(steps, tuple(column[places] for column in self.columns), self.known[places])
 
+    def where(self, met: npt.NDArray[np.bool_]) -> Common:
+        return Common(self.steps[met], tuple(column[met] for column in self.columns), self.known[met])
+
+    def among(self, first: int, last: int) -> Common:
+        """Those from first up to last."""
+        here = slice(np.searchsorted(self.steps, first), np.searchsorted(self.steps, last, "right"))
+        return Common(self.steps[here], tuple(column[here] for column in self.columns), self.known[here])
+
     def whole(self) -> Common:
         """Of those steps that lack none of it."""
-        if self.known.all():
-            return self
-        columns = tuple(column[self.known] for column in self.columns)
-        return Common(self.steps[self.known], columns, self.known[self.known])
+        return self if self.known.all() else self.where(self.known)
 
 
 class NearSteps:
-    """`coded` names the kept table that numbers what a column of names holds; None: it holds the same throughout."""
+    """`coded` says in SQL which number stands for what a column of names holds; None: it holds the same throughout."""
 
     def __init__(self, ask: Ask, coded: Callable[[str], str | None], steps: int) -> None:
         self._ask = ask
@@ -66,18 +72,18 @@ class NearSteps:
         """The steps of a relation from begin up to, and without, end."""
         before = plan.related.before
         columns = tuple(name for name in plan.columns if name not in NAMES or self._coded(name) is not None)
-        everything = self._everything(plan, columns, begin, end)
-        ones = self.arrays.of(plan.one, begin, end) if everything is None else everything[1]
+        sides = self._both_sides(plan, columns, begin, end)
+        ones = self.arrays.of(plan.one, begin, end) if sides is None else sides[0].steps
         self._are_many = len(ones) * MANY > end - begin
         if not len(ones):
             return ones
         first, last = int(ones[0]), int(ones[-1])
         # What stands among them counts in any case; how far beyond others do, depends on what they have in common.
-        among = self.arrays.of(plan.other, first, last + 1)
-        if everything is None:
+        if sides is None:
+            among = self.arrays.of(plan.other, first, last + 1)
             one, other = self._common(columns, (ones, among), first, last + 1)
         else:
-            one, other = everything[0].at(ones), everything[0].at(among)
+            one, other = sides[0], sides[1].among(first, last)
         found, known = np.zeros(len(ones), np.bool_), one.whole()
         if len(known.steps):
             outside = self._outside(plan, columns, known)
@@ -85,17 +91,19 @@ class NearSteps:
             found[one.known] = _have_near(known, others.whole(), before, plan.related.within)
         return ones[found != plan.related.negated]
 
-    def _everything(self, plan: Near, columns: tuple[str, ...], begin: int, end: int) -> tuple[Common, Numbers] | None:
-        """All steps, and which of them are ones, in one go: where there were many before, there may be many again."""
-        if not self._are_many or not isinstance(plan.one, Asked) or end - begin > MOST_STEPS:
+    def _both_sides(self, plan: Near, columns: tuple[str, ...], begin: int, end: int) -> tuple[Common, Common] | None:
+        """Ones and others in one go: where there were many before, there may be many again."""
+        if not self._are_many or not columns or end - begin > MOST_STEPS:
             return None
-        if not columns or not NAMES.isdisjoint(columns):
+        if not isinstance(plan.one, Asked) or not isinstance(plan.other, Asked):
             return None
-        asked = f"coalesce({plan.one.condition}, FALSE) AS is_one"
-        query = f"SELECT step, {', '.join(columns)}, {asked} FROM steps WHERE {RANGE}"
-        found = self._ask(query, range_from=begin, range_end=end)
-        ones = np.sort(found["step"][found["is_one"]], kind="stable")
-        return _ordered(found["step"], [found[name] for name in columns]), ones
+        sides = f"coalesce({plan.one.condition}, FALSE) AS is_one, coalesce({plan.other.condition}, FALSE) AS is_other"
+        asked = f"{self._selected(columns, sides)} WHERE {RANGE} AND (is_one OR is_other)"
+        found = self._ask(asked, range_from=begin, range_end=end)
+        read = _ordered(found["step"], [found[name] for name in (*columns, "is_one", "is_other")])
+        steps = Common(read.steps, read.columns[:-2], read.known)
+        is_one, is_other = (column.astype(np.bool_) for column in read.columns[-2:])
+        return steps.where(is_one), steps.where(is_other)
 
     def _outside(self, plan: Near, columns: tuple[str, ...], ones: Common) -> Common:
         """The others before these, or behind them, that may have everything in common with one of them."""
@@ -141,12 +149,18 @@ class NearSteps:
         found = self._ask(query, range_from=begin, range_end=end, **params)
         return _ordered(found["step"], [found[name] for name in columns])
 
-    def _selected(self, columns: tuple[str, ...]) -> str:
+    def _selected(self, columns: tuple[str, ...], *more: str) -> str:
         """Of steps what they may have in common; names as their numbers."""
-        coded = {name: self._coded(name) for name in columns if name in NAMES}
-        listed = [f"{coded[name]}.code AS {name}" if name in coded else f"steps.{name}" for name in columns]
-        joins = [f"LEFT JOIN {table} ON steps.{name} = {table}.value" for name, table in coded.items()]
-        return f"SELECT {', '.join(('step', *listed))} FROM steps {' '.join(joins)}"
+        listed = [f"{self._coded(name)} AS {name}" if name in NAMES else name for name in columns]
+        return f"SELECT {', '.join(('step', *listed, *more))} FROM steps"
+
+
+def numbered(column: str, hashes: Set[int], may_be_null: bool) -> str:
+    """Another number for each name that stands there, as small as that goes: DuckDB hashes each name that a block of
+    steps holds once, where to look it up in a table takes longer than to read the steps."""
+    size = next(size for size in count(len(hashes)) if len({code % size for code in hashes}) == len(hashes))
+    number = f"CAST(hash({column}) % {size} AS BIGINT)"
+    return f"CASE WHEN {column} IS NOT NULL THEN {number} END" if may_be_null else number
 
 
 def _alike(columns: tuple[str, ...], ones: Common, before: bool) -> tuple[str, dict[str, int]]:

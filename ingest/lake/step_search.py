@@ -18,10 +18,11 @@ import numpy as np
 from ingest.lake.errors import HiddenValues, NotWritten, QueryTooLong
 from ingest.lake.step_arrays import Numbers
 from ingest.lake.step_condition import Compiler
-from ingest.lake.step_near import NearSteps
+from ingest.lake.step_near import NearSteps, numbered
 from ingest.lake.step_plan import Plan, planned
 from ingest.lake.step_reader import LIMITS, StepReader, StepSession
 from replay.debugger.searching.conditions import ALL_HITS, AnyOf, Hits, Search, asks_for_values
+from replay.errors import check
 
 FIRST_WINDOW_STEPS = 65_536
 LARGEST_WINDOW_STEPS = 2_097_152
@@ -207,7 +208,7 @@ class StepSearch:
             if not self._session.renew():
                 raise
         except duckdb.CatalogException:
-            if not self._tables and not self._codes:
+            if not self._tables:
                 raise
         self._tables.clear()
         self._codes.clear()
@@ -222,12 +223,11 @@ class StepSearch:
 
     def _coded(self, column: str) -> str | None:
         if column not in self._codes:
-            distinct = (
-                f"SELECT {column} AS value, row_number() OVER () AS code FROM (SELECT DISTINCT {column} FROM steps)"
-            )
-            table = self._session.keep(distinct, {})
-            found = self._session.columns(f"SELECT count(*) AS n, count(value) AS known FROM {table}")
-            self._codes[column] = None if found["n"][0] == found["known"][0] == 1 else table
+            found = self._session.rows(f"SELECT DISTINCT {column}, hash({column}) FROM steps")
+            hashes = {code for name, code in found if name is not None}
+            lacking = any(name is None for name, _ in found)
+            check(len(hashes) == len(found) - lacking, f"two names of {column} have one hash")
+            self._codes[column] = numbered(column, hashes, lacking) if len(found) > 1 else None
         return self._codes[column]
 
     def _named(self, sql: str) -> str:
