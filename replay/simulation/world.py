@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from replay.jobs.registry import new_operator
-from replay.model import Manifest, TaskId
+from replay.model import Manifest, TaskId, Vertex
 from replay.protocols import PROTOCOLS
 from replay.recovery import Logs
 from replay.runtime.attempts.attempt import Attempt
 from replay.runtime.engine import Engine, Run
 from replay.runtime.failing.kills import KillIn
 from replay.runtime.failing.suspicion import Suspicion
+from replay.runtime.operators import Operator
 from replay.runtime.recorder import MemoryMembers
 from replay.simulation.jobs import WORKLOADS, random_workload
 from replay.simulation.outside import to_the_outside
@@ -104,7 +105,7 @@ class World:
         run = Run(
             manifest=self.manifest,
             protocol=PROTOCOLS[plan.protocol.name](),
-            operator=new_operator,
+            operator=self.new_operator,
             partitions=WORKLOADS[plan.job].partitions(plan, self.manifest),
             seed=plan.seed,
             costs=plan.costs,
@@ -118,7 +119,7 @@ class World:
             slots=plan.site.slots,
             local_copies=plan.site.local_copies,
         )
-        self.engine = Engine(run, self.members)
+        self.engine = self.new_engine(run)
         self.engine.on_returned = self._watch
         Marksman(self.engine, schedule.aims)
         self.engine.run()
@@ -128,6 +129,14 @@ class World:
         return Recording(
             self.manifest, self.members.members, self.engine.totals.returned, asked, self._hosting(self.engine)
         )
+
+    def new_operator(self, vertex: Vertex) -> Operator:
+        """What runs a vertex; whoever watches puts something before it."""
+        return new_operator(vertex)
+
+    def new_engine(self, run: Run) -> Engine:
+        """What runs the job; whoever watches takes another one."""
+        return Engine(run, self.members)
 
     def _hosting(self, engine: Engine) -> Hosting:
         hosts, site = engine.failures.hosts, self.plan.site
