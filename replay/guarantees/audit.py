@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from replay.debugger.ports import RecordingSource
 from replay.errors import ReplayError, WrongSetting, check, printable
 from replay.guarantees.claims import Section
+from replay.guarantees.cuts import consistent_cuts
 from replay.guarantees.expecting import DELIVERY, PROCESSING, QUESTIONS, RECOVERY, UNDECIDED, Expectation, expectation
 from replay.guarantees.in_one_sentence import together, verdict_sentence
 from replay.guarantees.ledger import delivery, ledger, processing
@@ -33,6 +34,7 @@ PARTS: dict[str, Part] = {
     PROCESSING: Part("Processing", "events, receipts, buffers; logs are executed again", processing),
     DELIVERY: Part("Delivery", "the same, and sinks", delivery),
     "ledger": Part("Buffers", "buffers, sendings and receipts", ledger),
+    "cuts": Part("Consistent cuts", "all frames, once", consistent_cuts),
 }
 """All sections, by name, in the order of the report."""
 OUTSIDE = "outside"
