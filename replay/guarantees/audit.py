@@ -16,6 +16,7 @@ from replay.guarantees.cuts import consistent_cuts
 from replay.guarantees.expecting import DELIVERY, PROCESSING, QUESTIONS, RECOVERY, UNDECIDED, Expectation, expectation
 from replay.guarantees.in_one_sentence import together, verdict_sentence
 from replay.guarantees.ledger import delivery, ledger, processing
+from replay.guarantees.recoverability import recoverability
 
 VERSION = 2
 """Counts up where sections come, or may decide otherwise: what an earlier one said is to be asked again."""
@@ -34,6 +35,7 @@ PARTS: dict[str, Part] = {
     PROCESSING: Part("Processing", "events, receipts, buffers; logs are executed again", processing),
     DELIVERY: Part("Delivery", "the same, and sinks", delivery),
     "ledger": Part("Buffers", "buffers, sendings and receipts", ledger),
+    "recoverability": Part("Recoverability", "events, receipts, buffers, deltas and logs, once", recoverability),
     "cuts": Part("Consistent cuts", "all frames, once", consistent_cuts),
 }
 """All sections, by name, in the order of the report."""
