@@ -14,6 +14,7 @@ from replay.errors import ReplayError, WrongSetting, check, printable
 from replay.guarantees.claims import Section
 from replay.guarantees.cuts import consistent_cuts
 from replay.guarantees.expecting import DELIVERY, PROCESSING, QUESTIONS, RECOVERY, UNDECIDED, Expectation, expectation
+from replay.guarantees.formal import formal
 from replay.guarantees.in_one_sentence import together, verdict_sentence
 from replay.guarantees.ledger import delivery, ledger, processing
 from replay.guarantees.recoverability import recoverability
@@ -37,6 +38,7 @@ PARTS: dict[str, Part] = {
     "ledger": Part("Buffers", "buffers, sendings and receipts", ledger),
     "recoverability": Part("Recoverability", "events, receipts, buffers, deltas and logs, once", recoverability),
     "cuts": Part("Consistent cuts", "all frames, once", consistent_cuts),
+    "formal": Part("Formal model", "events, logs, buffers and what was taken, with operators executed", formal),
 }
 """All sections, by name, in the order of the report."""
 OUTSIDE = "outside"
