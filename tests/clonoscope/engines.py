@@ -80,6 +80,13 @@ class Broker:
         print("committed", group, file=self.process.stdin, flush=True)
         return int(self.process.stdout.readline())
 
+    def dump(self, topic: str, path: Path) -> Path:
+        """All of a topic in a file, as `kcat -J` writes it."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print("dump", topic, path, file=self.process.stdin, flush=True)
+        int(self.process.stdout.readline())
+        return path
+
 
 @contextlib.contextmanager
 def broker(orders: int) -> Iterator[Broker]:

@@ -1,10 +1,16 @@
 """What holds for every job that takes orders from partitions, commits now and then, was killed, and recovered."""
 
+import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from replay.bundle.reader import Bundle
+from replay.guarantees.observed.delivery import delivery
+from replay.guarantees.outside import How, outside
+from replay.guarantees.outside.addresses import open_address
+from replay.guarantees.outside.readers import READERS
 from tests.clonoscope.adapted import answers, dumped, gaps, place_of, shown, side_by_side
 from tests.clonoscope.engines import kill_after, run_to_the_end, start, start_paced
 from tests.clonoscope.recorded import takes_in
@@ -39,6 +45,28 @@ class Recovered:
         return sorted({sum(one == partition for one, *_ in self.before[:batch]) for batch in batches})
 
     # --- what holds ---
+
+    def check_delivery(self, topic: Path, key: str, out: Path, outputs: int = 1) -> None:
+        """What the broker holds is the truth. The job's own lines say as much as was seen to leave, and no more."""
+        rows = Counter(place for place, _ in self.places_in(topic))
+        assert set(rows) == {(n % 2, n // 2) for n in range(len(rows))}, "no order is without its price"
+        twice = sum(count > 1 for count in rows.values())
+        with dumped(self.recording, out) as bundle:
+            how = How.parse(key=key, source_key="partition,offset")
+            found = outside(bundle, open_address(f"kafka-dump:{topic}", READERS), how)
+            told = delivery(bundle)
+        assert found.verdict == ("at least once" if twice else "exactly once"), found
+        assert (found.numbers["twice"], found.numbers["lost"], found.numbers["made_up"]) == (twice, 0, 0)
+        # The kill came behind a commit: of what was handed over since, nobody saw the client send it.
+        assert told is not None and told["verdict"] == "undecided", told
+        assert any("over to be sent" in why for why in told["missing"]), told["missing"]
+        handed = sum(int(why.split(" handed ")[1].split()[0]) for why in told["missing"] if " handed " in why)
+        assert twice <= handed <= (KILLED_AT % COMMIT_EVERY + 1) * outputs
+
+    def places_in(self, topic: Path) -> list[tuple[tuple[int, int], Any]]:
+        """Of which order each message is, by the rule that made the orders."""
+        values = [json.loads(json.loads(line)["payload"]) for line in topic.read_text().splitlines()]
+        return [((one["order"] % 2, one["order"] // 2), one) for one in values]
 
     def check_answers(self, partition: int) -> None:
         """All that a killed job was given is there, and all that its recovery was."""

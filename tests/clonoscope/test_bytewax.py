@@ -1,6 +1,7 @@
 """A Bytewax dataflow on two workers, recorded, killed, and resumed from its recovery store."""
 
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 
 from clonoscope.reading import attempts_of
 from replay.bundle.reader import Bundle
+from replay.guarantees.observed.delivery import delivery
+from replay.guarantees.outside import Held, How, outside
 from tests.clonoscope.adapted import answers, dumped, gaps, place_of, shown, side_by_side
 from tests.clonoscope.engines import kill_after, needs, run_to_the_end, start, start_paced
 
@@ -29,8 +32,10 @@ class Recovered:
         run += ["-r", str(self.store), "-s", "0", "-b", "0", "-w", "2"]
         variables = {"ORDERS": ORDERS, "RECORDINGS": folder}
         killed = start_paced(*run, **variables)
-        self.before = [one for one in kill_after(killed, KILLED_AT) if isinstance(one, list)]
-        self.after = [one for one in run_to_the_end(start(*run, **variables)) if isinstance(one, list)]
+        said = kill_after(killed, KILLED_AT), run_to_the_end(start(*run, **variables))
+        self.before, self.after = ([one for one in those if isinstance(one, list)] for those in said)
+        # What the sink has written: where it stands is all that it leaves.
+        self.written = [one for those in said for one in those if isinstance(one, dict)]
         # Which worker has which part of the source, the engine decides anew each time.
         self.parts = [{self.part_of(task, attempt): task for task in TASKS} for attempt in (0, 1)]
 
@@ -101,6 +106,22 @@ def test_outputs_are_what_the_sink_was_given(recovered: Recovered, tmp_path: Pat
     with dumped(recovered.recording, tmp_path / "out.zip") as bundle:
         lines = [line for task in TASKS for line in bundle.sink(task, 1)]
     assert len(lines) == len(recovered.after) and all(line["source"] == [] for line in lines)
+
+
+def test_the_sink_tells_which_orders_are_there_twice_and_the_job_alone_does_not(
+    recovered: Recovered, tmp_path: Path
+) -> None:
+    """The engine does not tell of which records an output is, so that its lines can't be held against each other."""
+    rows = [one | {"part": PARTS[one["order"] % 2], "at": one["order"] // 2} for one in recovered.written]
+    counts = Counter(one["order"] for one in rows)
+    assert set(counts) == set(range(ORDERS))
+    with dumped(recovered.recording, tmp_path / "out.zip") as bundle:
+        found = outside(bundle, Held.of("lines", rows), How.parse("part,at", "topic,offset"))
+        told = delivery(bundle)
+    twice = sum(count > 1 for count in counts.values())
+    assert (found.verdict, found.numbers["twice"]) == ("at least once" if twice else "exactly once", twice), found
+    assert told is not None and told["verdict"] == "undecided", told
+    assert any("nobody knows which records they come from" in why for why in told["missing"]), told["missing"]
 
 
 def test_the_product_shows_workers_and_names_the_line_that_differs(recovered: Recovered, tmp_path: Path) -> None:

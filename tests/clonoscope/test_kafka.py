@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from replay.guarantees.outside import How, outside
+from replay.guarantees.outside.addresses import open_address
+from replay.guarantees.outside.readers import READERS
 from tests.clonoscope.adapted import dumped
 from tests.clonoscope.engines import broker
 from tests.clonoscope.of_topics import COMMIT_EVERY, Recovered
@@ -19,6 +22,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Recovered, list[Any]]
     with broker(ORDERS) as running:
         recovered = Recovered.run(folder / "prices", JOB, running.address, folder)
         produced = len(recovered.before) // COMMIT_EVERY * COMMIT_EVERY + len(recovered.after)
+        running.dump("prices", folder / "prices.jsonl")
+        running.dump("orders", folder / "orders.jsonl")
         return recovered, running.read("prices", produced)
 
 
@@ -45,6 +50,24 @@ def test_outputs_are_those_of_the_topic(ran: tuple[Recovered, list[Any]], tmp_pa
                 assert line["topic"] == "prices" and line["source"] == [[task, value["order"] // 2]]
                 assert in_topic.pop((value["order"], value["at"]), [key, value]) == [key, value]
     assert in_topic == {}
+
+
+def test_the_topic_tells_which_orders_are_priced_twice_and_the_job_alone_does_not(
+    ran: tuple[Recovered, list[Any]], tmp_path: Path
+) -> None:
+    recovered, _ = ran
+    topic = recovered.recording.parent / "prices.jsonl"
+    recovered.check_delivery(topic, "headers.partition,headers.offset", tmp_path / "out.zip")
+    # The same by the number of the order, which the recording has only references to.
+    prices, orders = (
+        open_address(f"kafka-dump:{topic.with_name(name)}", READERS) for name in (topic.name, "orders.jsonl")
+    )
+    with dumped(recovered.recording, tmp_path / "again.zip") as bundle:
+        by_place = outside(bundle, prices, How.parse("headers.partition,headers.offset", "partition,offset"))
+        by_number = outside(bundle, prices, How.parse("order", "order"), orders)
+        alone = outside(bundle, prices, How.parse("order", "order"))
+    assert (by_number.verdict, by_number.numbers) == (by_place.verdict, by_place.numbers), by_number
+    assert alone.verdict == "undecided" and "a dump of the topic (--sources)" in alone.lacks[0].wants, alone
 
 
 def test_the_product_shows_partitions_and_names_the_line_that_differs(

@@ -23,7 +23,9 @@ def recovered(tmp_path_factory: pytest.TempPathFactory) -> Recovered:
         before = kill_after(killed, KILLED_AT)
         # It goes on until it has done what is left, which only the broker knows: what was committed is not done again.
         left = ORDERS - running.committed("totals")
-        return Recovered(folder / "totals", before, run_to_the_end(start(JOB, *fixed, left)))
+        after = run_to_the_end(start(JOB, *fixed, left))
+        running.dump("totals", folder / "totals.jsonl")
+        return Recovered(folder / "totals", before, after)
 
 
 @pytest.mark.parametrize("partition", [0, 1])
@@ -52,6 +54,13 @@ def test_outputs_are_what_left_for_the_topic_and_for_the_sink(recovered: Recover
                 assert [one["record"][2]["order"] // 2 for one in of_kind] == offsets
                 assert [one["source"][0][1] for one in of_kind] == offsets
             assert len(lines) == 2 * len(offsets)
+
+
+def test_the_topic_tells_which_orders_are_there_twice_and_the_job_alone_does_not(
+    recovered: Recovered, tmp_path: Path
+) -> None:
+    topic = recovered.recording.parent / "totals.jsonl"
+    recovered.check_delivery(topic, "of.0,of.1", tmp_path / "out.zip", outputs=2)
 
 
 @pytest.mark.parametrize("partition", [0, 1])

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from replay.bundle.reader import Bundle
+from replay.guarantees.observed.delivery import delivery
+from replay.guarantees.outside import Held, How, outside
 from tests.clonoscope.adapted import dumped, gaps, place_of, shown, side_by_side
 from tests.clonoscope.engines import JOBS
 from tests.clonoscope.recorded import calls_in
@@ -141,6 +143,12 @@ def test_what_sinks_were_given_is_there_where_they_are_wrapped(kinds: Kinds) -> 
     ]
     wanted = [line.split() for line in (kinds.folder / "sink").read_text().splitlines()]
     assert sorted((str(row["order"]), str(row["shard"])) for row in rows) == sorted(map(tuple, wanted))
+    # A task of Spark's ran again, so that the job's lines prove nothing; what the sink holds does.
+    verdict = delivery(kinds.bundle)
+    assert verdict is not None and verdict["verdict"] == "undecided", verdict
+    held = Held.of("sink", [dict(zip(("order", "shard"), one, strict=True)) for one in wanted])
+    how = How.parse("order,shard", "order,shard", source=("seen-Writer",))
+    assert outside(kinds.bundle, held, how).verdict == "exactly once"
 
 
 @pytest.mark.parametrize(("attempt", "said"), [(0, "up to where the recording breaks off"), (1, "again: 8 results")])

@@ -2,9 +2,14 @@
 
 import json
 import os
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from replay.bundle.reader import open_bundle
 from replay.guarantees.observed.delivery import delivery
@@ -96,6 +101,38 @@ def test_the_recording_says_at_least_once_with_order_1207_and_both_prices_and_th
     assert choice["said"] == ["the call ask gave 19.9", "the call ask gave 24.9"]
 
 
+def audited(bundle: Path, orders: Iterable[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """With what the shop holds, from a database of its own; the outside's section, and the exit status."""
+    path = bundle.with_suffix(".db")
+    with closing(sqlite3.connect(path)) as data:
+        data.execute('CREATE TABLE orders ("order" INTEGER, sku TEXT, price REAL)')
+        data.executemany("INSERT INTO orders VALUES (:order, :sku, :price)", orders)
+        data.commit()
+    keys = ["--key", "order", "--source-key", "order", "--only", "delivery", "--expect", "delivery=exactly-once"]
+    status = 0
+    try:
+        call_command("audit", str(bundle), "--outside", f"sqlite:{path}?table=orders", *keys, "--json")
+    except SystemExit as ended:
+        status = int(ended.code or 0)
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    (section,) = [one for one in told["sections"] if one["name"] == "outside"]
+    return section | {"status": status, "delivery": told["delivery"]}
+
+
+def test_the_shop_itself_says_at_least_once_order_1207_twice(
+    told: tuple[Path, Shop], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, shop = told
+    found = audited(folder / "orders.zip", shop.orders, capsys)
+    assert (found["status"], found["verdict"], found["delivery"]) == (3, "at least once", "at least once"), found
+    assert found["numbers"] | {"twice": 4, "differing": 1, "lost": 0, "made_up": 0, "rows": 16} == found["numbers"]
+    first, *others = found["claims"]
+    given = "the job says that it was given by attempt 0 of orders-write.0, attempt 1 of orders-write.0, in 2 lines."
+    assert first["sentence"] == f"1207 twice: price 19.9 and 24.9; {given}" and found["lacks"] == []
+    assert [one["sentence"].split(",")[0] for one in others] == ["1204 twice", "1205 twice", "1206 twice"]
+    assert {one.partition(":")[0] for one in first["evidence"]} == {"outside", "source", "sink"}
+
+
 def test_attempts_are_batches_that_ran_again(told: tuple[Path, Shop], tmp_path: Path) -> None:
     folder, _ = told
     with open_bundle(folder / "orders.zip") as bundle:
@@ -127,7 +164,9 @@ def test_prices_are_looked_up_again_without_spark_and_without_a_shop(
     assert found["verdict"] == "diverged" and found["detail"]["line"]["text"] == "return found * 2", found
 
 
-def test_with_precise_retries_and_a_sink_that_knows_orders_the_same_kill_ends_exactly_once(tmp_path: Path) -> None:
+def test_with_precise_retries_and_a_sink_that_knows_orders_the_same_kill_ends_exactly_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     put_orders(tmp_path)
     with open_shop() as shop:
         run_and_kill(tmp_path, shop, "replay")
@@ -150,3 +189,5 @@ def test_with_precise_retries_and_a_sink_that_knows_orders_the_same_kill_ends_ex
             event for event in bundle.events() if event["type"] == "retry-ended" and event["task"] == "orders-price.0"
         ]
         assert (ended["epoch"], ended["answers"], ended["how"]) == (1, 4, "whole")
+    found = audited(tmp_path / "orders.zip", shop.by_number.values(), capsys)
+    assert (found["status"], found["verdict"], found["numbers"]["records"]) == (0, "exactly once", 12), found

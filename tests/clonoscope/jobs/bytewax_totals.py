@@ -57,7 +57,7 @@ def process(number):
     priced_at = clonoscope.time()
     found = clonoscope.external(rate, number)
     say([number, priced_at, found])
-    return f"c{number % 5}", found * (number % 3 + 1)
+    return f"c{number % 5}", [number, found * (number % 3 + 1)]
 
 
 class Total(StatefulLogic):
@@ -65,8 +65,9 @@ class Total(StatefulLogic):
         self.total = state or 0
 
     def on_item(self, value):
-        self.total += value
-        return [self.total], StatefulLogic.RETAIN
+        number, price = value
+        self.total += price
+        return [[number, self.total]], StatefulLogic.RETAIN
 
     def snapshot(self):
         return self.total
@@ -74,8 +75,8 @@ class Total(StatefulLogic):
 
 class Written(StatelessSinkPartition):
     def write_batch(self, items):
-        for customer, total in items:
-            say({"customer": customer, "total": total})
+        for customer, (number, total) in items:
+            say({"customer": customer, "order": number, "total": total})
 
 
 class Lines(DynamicSink):

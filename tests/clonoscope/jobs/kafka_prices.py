@@ -25,7 +25,9 @@ def process(message, producer) -> None:
     priced_at = clonoscope.time()
     found = clonoscope.external(rate, order["item"])
     line = json.dumps({"order": order["order"], "price": found * order["count"], "at": priced_at})
-    producer.produce("prices", line.encode(), message.key())
+    # Which order a price is of, for whoever looks at the topic.
+    headers = [("partition", str(message.partition())), ("offset", str(message.offset()))]
+    producer.produce("prices", line.encode(), message.key(), headers=headers)
     print(json.dumps([message.partition(), message.offset(), priced_at, found]), flush=True)
 
 

@@ -28,7 +28,7 @@ def process(order: dict, state: State) -> dict:
     state.set("total", total)
     here = message_context()
     print(json.dumps([here.partition, here.offset, priced_at, found]), flush=True)
-    return {"order": order["order"], "total": total, "at": priced_at}
+    return {"order": order["order"], "total": total, "at": priced_at, "of": [here.partition, here.offset]}
 
 
 def main(broker: str, folder: str, state: str, orders: str) -> None:
