@@ -18,6 +18,7 @@ from replay.guarantees.formal import formal
 from replay.guarantees.in_one_sentence import together, verdict_sentence
 from replay.guarantees.ledger import delivery, ledger, processing
 from replay.guarantees.recoverability import recoverability
+from replay.guarantees.recovery_types import recovery_types
 
 VERSION = 2
 """Counts up where sections come, or may decide otherwise: what an earlier one said is to be asked again."""
@@ -37,6 +38,9 @@ PARTS: dict[str, Part] = {
     DELIVERY: Part("Delivery", "the same, and sinks", delivery),
     "ledger": Part("Buffers", "buffers, sendings and receipts", ledger),
     "recoverability": Part("Recoverability", "events, receipts, buffers, deltas and logs, once", recoverability),
+    RECOVERY: Part(
+        "Recovery types", "what the attempts after each failure did, against what was before", recovery_types
+    ),
     "cuts": Part("Consistent cuts", "all frames, once", consistent_cuts),
     "formal": Part("Formal model", "events, logs, buffers and what was taken, with operators executed", formal),
 }
