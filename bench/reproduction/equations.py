@@ -9,6 +9,7 @@ from typing import Any
 from bench.reproduction.intervals import mean_of, seconds
 from bench.reproduction.setting import Setting
 from bench.reproduction.watched import Watched
+from replay.guarantees.recovery_time.model import time_down, time_to_catch_up, time_to_do_again
 
 KILLS_PER_SEED = 2
 
@@ -26,7 +27,7 @@ class Case:
     @property
     def down_s(self) -> float:
         """The terms before the last: until the new attempt begins to process."""
-        return 3 * self.rtt_ms / 1000 + (self.start_s or 0.0) + self.download_s
+        return time_down(self.rtt_ms / 1000, self.start_s or 0.0, self.download_s)
 
     def setting(self, killed_ms: float) -> Setting:
         """Each of the three round trips is one of the engine's costs: to tell, to connect, to ask."""
@@ -43,7 +44,7 @@ class Case:
         if self.download_s:
             costs |= {"download_bytes_per_s": round((1 << 20) / self.download_s)}
         age_s = self.interval_s * 1.2
-        caught_up_s = (self.down_s + age_s * self.load / 100) / (1 - self.load / 100)
+        caught_up_s = time_to_catch_up(self.down_s, age_s, self.load / 100) or 0.0
         return Setting(
             parallelism=2,
             depth=3,
@@ -92,8 +93,8 @@ def _case(case: Case, seeds: int) -> dict[str, Any]:
         "rtt_ms": case.rtt_ms,
         "start_s": case.start_s,
         "download_s": case.download_s,
-        "predicted_s": round(case.down_s + case.interval_s / 2 * load, 3),
-        "predicted_until_caught_up_s": round((case.down_s + case.interval_s / 2 * load) / (1 - load), 3),
+        "predicted_s": round(time_to_do_again(case.down_s, case.interval_s / 2, load), 3),
+        "predicted_until_caught_up_s": round(time_to_catch_up(case.down_s, case.interval_s / 2, load) or 0.0, 3),
         "epoch_age_s": mean_of(one["age"] for one in found),
         "until_processing_s": mean_of((one["down"] for one in found), digits=3),
         "until_reprocessed_s": mean_of(one["reprocessed"] for one in found),
@@ -114,8 +115,8 @@ def _one(case: Case, seed: int, turn: int) -> dict[str, float | None]:
         "down": seconds(engine.reached_us(0, "Replaying")),
         "reprocessed": seconds(_reprocessed_us(engine)),
         "back": seconds(engine.recovery_us(killed_us)),
-        "as_said": case.down_s + age_s * load,
-        "caught_up": (case.down_s + age_s * load) / (1 - load),
+        "as_said": time_to_do_again(case.down_s, age_s, load),
+        "caught_up": time_to_catch_up(case.down_s, age_s, load),
     }
 
 

@@ -12,12 +12,14 @@ from typing import Any, Protocol
 from replay.debugger.ports import RecordingSource
 from replay.errors import ReplayError, WrongSetting, check, printable
 from replay.guarantees.claims import Section
+from replay.guarantees.coverage import coverage
 from replay.guarantees.cuts import consistent_cuts
 from replay.guarantees.expecting import DELIVERY, PROCESSING, QUESTIONS, RECOVERY, UNDECIDED, Expectation, expectation
 from replay.guarantees.formal import formal
 from replay.guarantees.in_one_sentence import together, verdict_sentence
 from replay.guarantees.ledger import delivery, ledger, processing
 from replay.guarantees.recoverability import recoverability
+from replay.guarantees.recovery_time import recovery_time
 from replay.guarantees.recovery_types import recovery_types
 
 VERSION = 2
@@ -43,6 +45,8 @@ PARTS: dict[str, Part] = {
     ),
     "cuts": Part("Consistent cuts", "all frames, once", consistent_cuts),
     "formal": Part("Formal model", "events, logs, buffers and what was taken, with operators executed", formal),
+    "coverage": Part("Coverage", "every attempt, executed again as far as a budget of bytes goes", coverage),
+    "recovery-time": Part("Recovery time", "events and snapshots", recovery_time),
 }
 """All sections, by name, in the order of the report."""
 OUTSIDE = "outside"
