@@ -54,32 +54,36 @@ class Checks:
         return len(gone)
 
     def pending(self) -> list[str]:
-        from dashboard.models import Job, Replay
+        from dashboard.models import Job, JobAudit, Replay
         from dashboard.models.status import PENDING
 
-        found = [model.objects.filter(status__in=PENDING).values_list("id", flat=True) for model in (Job, Replay)]
+        models = (Job, Replay, JobAudit)
+        found = [model.objects.filter(status__in=PENDING).values_list("id", flat=True) for model in models]
         return [one for ids in found for one in ids]
 
     def failed(self) -> tuple[list[str], list[str]]:
         """Those that say why, and those that don't."""
-        from dashboard.models import Job, Replay
+        from dashboard.models import Job, JobAudit, Replay
 
-        rows = [row for model in (Job, Replay) for row in model.objects.filter(status="failed")]
+        rows = [row for model in (Job, Replay, JobAudit) for row in model.objects.filter(status="failed")]
         return [row.id for row in rows if row.message], [row.id for row in rows if not row.message]
 
     def retry(self, target: str) -> None:
-        from dashboard.models import Job, Replay
+        from dashboard import audits
+        from dashboard.models import Job, JobAudit, Replay
 
-        if target.startswith("r_"):
+        if target.startswith("a_"):
+            audits.start(self.user, JobAudit.objects.get(id=target).job)
+        elif target.startswith("r_"):
             self.jobs.retry_replay(Replay.objects.get(id=target), self.user)
         else:
             self.jobs.retry(Job.objects.get(id=target), self.user)
 
     def finished(self) -> int:
-        from dashboard.models import Job, Replay
+        from dashboard.models import Job, JobAudit, Replay
         from dashboard.models.status import READABLE
 
-        return sum(model.objects.filter(status__in=READABLE).count() for model in (Job, Replay))
+        return sum(model.objects.filter(status__in=READABLE).count() for model in (Job, Replay, JobAudit))
 
     def leftovers(self) -> list[str]:
         """Files that no row speaks for; the sweeper is given a moment to remove them."""
@@ -97,14 +101,18 @@ class Checks:
         return [str(path) for path in found]
 
     def half_done(self) -> list[str]:
-        """Jobs that are ready but not whole, replays that are ready but not identical, work that nobody ends."""
-        from dashboard.models import Job, Replay, Work
+        """Jobs that are ready but not whole, replays that are ready but not identical, audits that are ready and have
+        no report, work that nobody ends."""
+        from dashboard import audits
+        from dashboard.models import Job, JobAudit, Replay, Work
 
         wrong = [f"{job}: {why}" for job in Job.objects.filter(status="ready") if (why := self._not_whole(job))]
         wrong += [f"{job} is {job.status}" for job in Job.objects.exclude(status="ready")]
         for replay in Replay.objects.filter(status="ready"):
             if replay.verdict != "identical" or not self._steps(replay):
                 wrong.append(f"{replay}: {replay.verdict}, {replay.sentence}")
+        ready = JobAudit.objects.filter(status="ready")
+        wrong += [f"{audit} is ready, and has no report" for audit in ready if audits.whole_report(audit) is None]
         open_work = Work.objects.filter(state__in=["queued", "running"])
         return wrong + [f"{work} is still open" for work in open_work]
 

@@ -16,8 +16,9 @@ from bench.server_process import ROOT, NotInTime, ServerProcess, free_port, proc
 class System:
     def __init__(self, data: Path, environment: dict[str, str] | None = None) -> None:
         self.data = data
-        # Short terms, so that a bench of many kills does not mostly wait.
-        self.environment = {"CLONOSCOPE_SWEEP_S": "2", "CLONOSCOPE_DATA": str(data), **(environment or {})}
+        # Short terms, and audits of small jobs alone, so that a bench of many kills does not mostly wait.
+        own = {"CLONOSCOPE_SWEEP_S": "2", "CLONOSCOPE_AUDIT_UNASKED_BYTES": str(2 << 20)}
+        self.environment = {**own, "CLONOSCOPE_DATA": str(data), **(environment or {})}
         self.server = ServerProcess(data, "--no-demo", environment=self.environment)
         self.worker: subprocess.Popen[bytes] | None = None
 

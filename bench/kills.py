@@ -28,7 +28,7 @@ from bench.kill_system import System, embedded, with_redis
 from bench.server_process import ROOT, NotInTime, processes_of, run_command, wait_until
 
 SETTLE_WITHIN_S = 240.0
-VICTIMS = ("web", "worker", "driver", "jvm", "replay", "spare")
+VICTIMS = ("web", "worker", "driver", "jvm", "replay", "audit", "spare")
 # From before a driver has started to after an ingest has been published.
 LONGEST_WAIT_S = 6.0
 RECORDINGS = (("--events", "2000"), ("--events", "6000"), ("--events", "12000", "--parallelism", "3"))

@@ -55,7 +55,7 @@ class Process:
         if "java" in Path(self.command.split(" ", 1)[0]).name or "SparkSubmit" in self.command:
             return "jvm"
         names = {"hunting.perturbed": "perturbed", "ingest.jobs.replay": "replay", "ingest.jobs.driver": "driver"}
-        names |= {"celery": "worker", " up": "web"}
+        names |= {"ingest.jobs.audit": "audit", "celery": "worker", " up": "web"}
         kind = next((kind for name, kind in names.items() if name in self.command), "other")
         return "spare" if kind == "replay" and not self._is_at_work() else kind
 

@@ -20,7 +20,8 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from dashboard import folder, store
-from dashboard.models import Job, Replay, Status, Work
+from dashboard.models import Job, JobAudit, Replay, Status, Work
+from dashboard.models.targets import Target
 from dashboard.work.queue import enqueue
 
 DATABASE = "clonoscope.sqlite3"
@@ -123,10 +124,12 @@ def _derive_again() -> int:
                 job.delete()
         for replay in Replay.objects.exclude(status__in=[Status.FAILED, Status.CANCELLED]):
             _queue(replay, Work.Kind.REPLAY)
+        for audit in JobAudit.objects.exclude(status__in=[Status.FAILED, Status.CANCELLED]):
+            _queue(audit, Work.Kind.AUDIT)
     return Job.objects.count()
 
 
-def _queue(row: Job | Replay, kind: str) -> None:
+def _queue(row: Target, kind: str) -> None:
     row.status, row.message = Status.QUEUED, "Restored from a backup; its tables are being made anew."
     row.save(update_fields=["status", "message", "updated_at"])
     enqueue(kind, row.id)

@@ -14,6 +14,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 
 from dashboard.models import Job, Replay
+from dashboard.models.audits import audit_id
 from dashboard.payloads import sealed_state
 from dashboard.people.identity import Credential, credential_of
 from dashboard.people.origins import may_connect
@@ -86,6 +87,10 @@ class Watching(AsyncJsonWebsocketConsumer):
             await self.close(NOT_FOUND)
         else:
             await self.send_json(state)
+            await self._tell_more()
+
+    async def _tell_more(self) -> None:
+        """What else is being done about it."""
 
     async def _ask_again(self) -> None:
         """For what no message tells: sessions that run out, changes made by commands in other processes."""
@@ -107,15 +112,21 @@ class Watching(AsyncJsonWebsocketConsumer):
         jobs = Job.objects.payloads_visible_to(user)
         return True, (jobs.filter(id=self.target) | jobs.filter(replays__id=self.target)).exists()
 
-    def _state(self) -> dict[str, Any] | None:
+    def _state(self, target: str = "") -> dict[str, Any] | None:
         sees, payloads_too = self._rights()
-        state = state_of(self.target) if sees else None
+        state = state_of(target or self.target) if sees else None
         return state if state is None or payloads_too else sealed_state(state)
 
 
 class WatchingJob(Watching):
     model = Job
     parameter = "job_id"
+
+    async def _tell_more(self) -> None:
+        ask = database_sync_to_async(self._state)
+        state, audit = await ask(self.target), await ask(audit_id(self.target))
+        if state is not None and audit is not None:
+            await self.send_json({**state, "audit": audit})
 
 
 class WatchingReplay(Watching):

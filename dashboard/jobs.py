@@ -15,18 +15,17 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from dashboard import joblog, store
 from dashboard.models import AuditEntry, Job, LegalHold, Replay, Status, Work, new_job_id
+from dashboard.models.audits import audit_id
 from dashboard.models.status import PENDING, READABLE
 from dashboard.people import quotas, tombstones
 from dashboard.progress import push_state
 from dashboard.queries.graph import job_graph
 from dashboard.removal import remove_path
-from dashboard.work import interrupt
-from dashboard.work.queue import enqueue
+from dashboard.work.queue import drop, enqueue
 from replay.debugger.diverging.findings import OnDivergence
 from replay.debugger.executing.following import Until
 from replay.errors import ReplayError, printable
@@ -130,7 +129,7 @@ def cancel(job: Job, user: Any) -> Job:
         if row.status not in PENDING:
             raise Refused(f"The job is {row.status}; there is nothing to cancel.")
         _end(row, Status.CANCELLED, "Cancelled.")
-        _drop_work(row.id)
+        drop(row.id)
     joblog.write(job.id, f"{user} cancelled the job.")
     return row
 
@@ -144,8 +143,8 @@ def delete_job(job: Job, user: Any, *, by: str = "") -> None:
             return
         _check_hold(row.id)
         who, replays = by or str(user), list(Replay.objects.filter(job=row).select_related("job"))
-        for target in (row.id, *(replay.id for replay in replays)):
-            _drop_work(target)
+        for target in (row.id, audit_id(row.id), *(replay.id for replay in replays)):
+            drop(target)
         tombstones.bury(row, replays, who)
         Job.objects.filter(id=row.id).delete()
         detail = {"name": row.name, **({"by": by} if by else {})}
@@ -199,7 +198,7 @@ def cancel_replay(replay: Replay, user: Any) -> Replay:
         if row.status not in PENDING:
             raise Refused(f"The replay is {row.status}; there is nothing to cancel.")
         _end(row, Status.CANCELLED, "Cancelled.")
-        _drop_work(row.id)
+        drop(row.id)
     joblog.write(row.job_id, f"{user} cancelled replay {row.id}.")
     return row
 
@@ -222,7 +221,7 @@ def delete_replay(replay: Replay, user: Any) -> None:
     with transaction.atomic():
         Job.objects.select_for_update().get(id=replay.job_id)
         _check_hold(replay.job_id)
-        _drop_work(replay.id)
+        drop(replay.id)
         tombstones.bury_replay(replay, str(user))
         Replay.objects.filter(id=replay.id).delete()
         detail = {"job": replay.job_id, "task": replay.task}
@@ -301,16 +300,6 @@ def _end(row: Job | Replay, status: str, message: str) -> None:
     transaction.on_commit(lambda: push_state(row.id))
 
 
-def _drop_work(target: str) -> None:
-    """Whoever holds it can no longer publish from this moment; its child is ended as soon as it notices."""
-    open_work = Work.objects.filter(target=target, state__in=[Work.State.QUEUED, Work.State.RUNNING])
-    ids = list(open_work.values_list("id", flat=True))
-    open_work.update(
-        state=Work.State.CANCELLED, cancel_requested=True, lease_owner="", lease_until=None, updated_at=Now()
-    )
-    transaction.on_commit(lambda: interrupt.ask(ids))
-
-
 def _checked_target(job: Job, task: str, failure: int | None, attempt: int | None) -> tuple[str, int | None]:
     """A replay that names no failure of this job would only fail later, with less to say."""
     if (failure is None) == (attempt is None):
@@ -347,5 +336,6 @@ def _short(name: str) -> str:
 def _remove_files(job_id: str, replays: list[str]) -> None:
     store.pack_path(job_id).unlink(missing_ok=True)
     store.log_path(job_id).unlink(missing_ok=True)
-    for path in (store.lake_path(job_id), *map(store.replay_path, replays)):
+    reports = store.audits().glob(f"{audit_id(job_id)}.*")
+    for path in (store.lake_path(job_id), *map(store.replay_path, replays), *reports):
         remove_path(path)

@@ -116,7 +116,8 @@ def shown_state(job_id: str, state: dict[str, Any] | None) -> dict[str, Any] | N
 
 
 def sealed_state(state: dict[str, Any]) -> dict[str, Any]:
-    return {**state, "message": SIGN if state.get("message") else ""}
+    sealed = {**state, "message": SIGN if state.get("message") else ""}
+    return {**sealed, "audit": sealed_state(state["audit"])} if "audit" in state else sealed
 
 
 def note_command(job_id: str, what: str) -> None:

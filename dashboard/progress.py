@@ -13,7 +13,9 @@ from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db.models.functions import Now
 
-from dashboard.models import Job, Replay, Status, Work
+from dashboard.models import Status, Work
+from dashboard.models.audits import job_of_audit
+from dashboard.models.targets import model_of
 
 if TYPE_CHECKING:
     from dashboard.work.claim import Claim
@@ -29,14 +31,16 @@ PUSH_EVERY_S = 0.2
 
 
 def group_of(target: str) -> str:
-    """The channel group of a job or replay; their ids tell them apart."""
+    """The channel group of a job or replay; their ids tell them apart. Who watches a job hears of its audit."""
+    if target.startswith("a_"):
+        target = job_of_audit(target)
     return f"{'replay' if target.startswith('r_') else 'job'}.{target}"
 
 
 def state_of(target: str) -> dict[str, Any] | None:
     """What a socket says on connect and after every change: the whole state, from the database."""
-    model: type[Job] | type[Replay] = Replay if target.startswith("r_") else Job
-    row = model.objects.filter(id=target).values("status", "message").first()
+    model = model_of(target)
+    row = model.objects.filter(id=target).values("status", "message").first() if model else None
     if row is None:
         return None
     work = Work.objects.filter(target=target).exclude(kind=Work.Kind.DEMO).order_by("-id").first()
@@ -59,7 +63,8 @@ def push_state(target: str) -> None:
 
 
 def push(target: str, state: dict[str, Any]) -> None:
-    send(group_of(target), {"type": MESSAGE_TYPE, "state": state})
+    said = {**(state_of(job_of_audit(target)) or {}), "audit": state} if target.startswith("a_") else state
+    send(group_of(target), {"type": MESSAGE_TYPE, "state": said})
 
 
 def tell_news(target: str, what: str) -> None:

@@ -13,6 +13,9 @@ from ingest.lake.sealing import SIGN
 from replay.debugger.searching.conditions import asks_for_values
 from replay.debugger.searching.structured import read
 from replay.errors import ReplayError
+from replay.guarantees.expecting import QUESTIONS
+from replay.guarantees.in_one_sentence import verdict_sentence
+from replay.guarantees.reporting.evidence import evidence
 
 # Of a replay's detail what says where and how much, and not what.
 STRUCTURE = frozenset((
@@ -27,12 +30,28 @@ STRUCTURE = frozenset((
     "untouched", "recovery", "answers", "cannot_be_affected", "t_us", "state", "change", "depth", "holder",
     "operator", "seed", "at_ms",
 ))  # fmt: skip
+# What a claim of an audit may be about that is no value.
+GRAPH = frozenset((
+    "job", "task", "vertex", "channel", "sink", "source", "host", "failure", "attempt", "checkpoint", "epoch", "cut",
+    "buffer", "event", "log", "state", "time",
+))  # fmt: skip
+# Names in the numbers of its sections, beside those of a replay's detail.
+AUDIT_STRUCTURE = STRUCTURE | {
+    "heat", "ends_us", "host", "task_or_world", "host_or_world", "smallest", "full", "recorded", "exact", "at_least",
+    "f", "holds", "broken_us", "first_us", "at_us", "size", "in_flight", "decided", "cut", "rebuilt", "held_back",
+    "sent", "sent_again", "received", "taken", "taken_again", "not_taken", "lost", "orphans", "completed_us",
+    "actual_us", "equation_us", "predicted_us", "caught_up_us", "error_us", "age_us", "standby", "rolled_back",
+    "gap", "divergent", "rollback", "convergent", "repeating", "undecided", "superseded", "precise",
+    "diverged", "uncovered", "unknown", "covered", "deterministic", "not looked at", "status", "type",
+    "repeated", "differs",
+}  # fmt: skip
 _PLAIN_LINES = (
     re.compile(r"(Stored “.*”: [0-9]+ bytes, content [0-9a-f]+\. Queued for ingest\.)"),
     re.compile(r"(Replay r_\w+ queued): .*"),
     re.compile(r"(Replay r_\w+ ended, [a-z]+): .*"),
     re.compile(r"(Ingest, attempt [0-9]+, (?:started\.|published: [a-z-]+)).*"),
-    re.compile(r"(.* cancelled the job\.|.* (?:cancelled|deleted) replay r_\w+\.)"),
+    re.compile(r"(Audit, attempt [0-9]+, started\.|Audit ended, [a-z ]*\.|.* asked for an audit\.)"),
+    re.compile(r"(.* cancelled the (?:job|audit)\.|.* (?:cancelled|deleted) replay r_\w+\.)"),
 )
 
 
@@ -68,6 +87,51 @@ def sealed_delivery(told: dict[str, Any]) -> dict[str, Any]:
     """How often, where and by which line; its sentence and what is missing quote no value."""
     quoting = {name: [{**one, "said": _masked(one["said"])} for one in told[name]] for name in ("twice", "choices")}
     return {**told, **quoting}
+
+
+def sealed_report(report: dict[str, Any]) -> dict[str, Any]:
+    """Of an audit what was decided of what, by which evidence; sentences and the names of values may quote them."""
+    verdicts = {name: report[name] for name in QUESTIONS}
+    return {
+        **report,
+        "sentence": verdict_sentence(verdicts),
+        "sections": [_sealed_section(one) for one in report["sections"]],
+        "undecided": [{**one, "about": _sealed_name(one["about"]), "sentence": SIGN} for one in report["undecided"]],
+    }
+
+
+def _sealed_section(section: dict[str, Any]) -> dict[str, Any]:
+    question = section["name"] in QUESTIONS
+    return {
+        **section,
+        "sentence": verdict_sentence({section["name"]: section["verdict"]}) if question else SIGN,
+        "claims": [
+            {
+                **one,
+                "about": _sealed_name(one["about"]),
+                "sentence": SIGN,
+                "evidence": [name if evidence(name) else SIGN for name in one["evidence"]],
+            }
+            for one in section["claims"]
+        ],
+        "lacks": [{**one, "about": _sealed_name(one["about"]), "sentence": SIGN} for one in section["lacks"]],
+        "numbers": {name: _counts_alone(value) for name, value in section["numbers"].items()},
+    }
+
+
+def _sealed_name(about: str) -> str:
+    """Of what is no part of the graph or the run, as a key, that it is there."""
+    kind, colon, _ = about.partition(":")
+    return about if kind in GRAPH else f"{kind}{colon}{SIGN}" if colon else SIGN
+
+
+def _counts_alone(value: Any) -> Any:
+    """Numbers, under names that the program gave them."""
+    if isinstance(value, dict):
+        return {name: _counts_alone(one) for name, one in value.items() if name in AUDIT_STRUCTURE}
+    if isinstance(value, list):
+        return [_counts_alone(one) for one in value]
+    return SIGN if isinstance(value, str) else value
 
 
 def shown_note(note: Note, job_id: str, reader: Any) -> Note:

@@ -50,6 +50,10 @@ def replay_path(replay_id: str) -> Path:
     return replays() / replay_id
 
 
+def audits() -> Path:
+    return settings.LAKE / "audits"
+
+
 def log_path(job_id: str) -> Path:
     return settings.DATA / "logs" / "jobs" / f"{job_id}.log"
 

@@ -3,7 +3,10 @@
 from django.urls import path
 
 from dashboard.views import (
+    audit,
     compare,
+    evidence,
+    failing,
     job,
     job_actions,
     jobs,
@@ -24,6 +27,10 @@ urlpatterns = [
     path("jobs/<str:job_id>/logs/", logs.logs_page, name="logs"),
     path("jobs/<str:job_id>/paths/", paths.paths_page, name="paths"),
     path("jobs/<str:job_id>/replays/", job_actions.replays, name="job-replays"),
+    path("jobs/<str:job_id>/audit/", audit.audit_page, name="job-audit"),
+    path("jobs/<str:job_id>/audit/cancel/", audit.cancel, name="job-audit-cancel"),
+    path("jobs/<str:job_id>/audit/failing/", failing.failing_page, name="job-failing"),
+    path("jobs/<str:job_id>/evidence/", evidence.evidence_page, name="job-evidence"),
     path("jobs/<str:job_id>/log/", job_actions.log, name="job-log"),
     path("jobs/<str:job_id>/cancel/", job_actions.cancel, name="job-cancel"),
     path("jobs/<str:job_id>/retry/", job_actions.retry, name="job-retry"),

@@ -1,15 +1,30 @@
-"""Submits work to child processes: one warm Spark driver for ingests, one child per replay. Standard library only."""
+"""Submits work to child processes: one warm Spark driver for ingests, one child per replay. Standard library only.
+
+Children that are asked one thing alone are in `asked`.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ingest.asked import (
+    LOOK_S,
+    Cancelled,
+    OnProgress,
+    Progress,
+    answered,
+    never,
+    run_audit,
+    run_comparison,
+    run_import,
+    run_steps,
+)
 from ingest.errors import (
     DriverDied,
     IngestCancelled,
@@ -40,12 +55,13 @@ __all__ = [
     "find_java",
     "java_home",
     "not_written",
+    "run_audit",
     "run_comparison",
     "run_import",
     "run_replay",
+    "run_steps",
 ]
 
-LOOK_S = 0.05
 CANCEL_PATIENCE_S = 2.0
 STOP_PATIENCE_S = 2.0
 START_PATIENCE_S = 90.0
@@ -61,17 +77,6 @@ class IngestRequest:
     staging: Path
     work: str
     attempt: int
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far it is: `done` of `total` `unit`s of a phase."""
-
-    phase: str
-    done: int = 0
-    total: int = 0
-    unit: str = ""
-    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +109,6 @@ class ReplayRequest:
     before: Sequence[Mapping[str, Any]] = ()
     diverged_at: int | None = None
     limits: ReplayLimits = field(default_factory=ReplayLimits)
-
-
-OnProgress = Callable[[Progress], None]
-Cancelled = Callable[[], bool]
-
-
-def never() -> bool:
-    return False
 
 
 class SparkDriver:
@@ -384,18 +381,6 @@ def run_replay(
         child.kill()
 
 
-def run_comparison(
-    sides: Sequence[Mapping[str, Any]], limits: ReplayLimits, log_path: Path, cancelled: Cancelled = never
-) -> dict[str, Any]:
-    """Holds two attempts side by side in a child of its own. A side is {pack, task, attempt, name}.
-
-    Raises `ReplayFailed` or `ReplayChildDied`.
-    """
-    too_long = f"the comparison was ended after {limits.wall_s:,} s: the command `compare` takes all the time it needs"
-    asked = {"sides": [dict(side) for side in sides], "limits": asdict(limits)}
-    return _answered("compare", "comparison", asked, too_long, limits, log_path, cancelled)
-
-
 def run_excerpt(request: ReplayRequest, out: Path, log_path: Path, cancelled: Cancelled = never) -> dict[str, Any]:
     """Writes the smallest bundle that diverges as that replay does, in a child of its own.
 
@@ -404,69 +389,7 @@ def run_excerpt(request: ReplayRequest, out: Path, log_path: Path, cancelled: Ca
     limits = request.limits
     too_long = f"the excerpt was given up after {limits.wall_s:,} s: `replay --shrink` takes all the time it needs"
     asked = _replay_message(request) | {"out": str(Path(out).absolute())}
-    return _answered("excerpt", "excerpt", asked, too_long, limits, log_path, cancelled)
-
-
-def run_import(
-    path: Path, out: Path, name: str, max_bytes: int, limits: ReplayLimits, log_path: Path
-) -> dict[str, Any]:
-    """Writes what another engine left at `path` as a bundle, in a child of its own; {refused} for what is damaged.
-
-    Raises `ReplayFailed` or `ReplayChildDied`.
-    """
-    too_long = f"the import was given up after {limits.wall_s:,} s: leave older versions of the state out of the copy"
-    asked: dict[str, Any] = {"path": str(Path(path).absolute()), "out": str(Path(out).absolute()), "name": name}
-    asked |= {"max_bytes": max_bytes, "limits": asdict(limits)}
-    return _answered("importing", "import", asked, too_long, limits, log_path, never)
-
-
-def run_steps(
-    steps: Path, folder: Path, most_bytes: int, limits: ReplayLimits, log_path: Path, cancelled: Cancelled = never
-) -> dict[str, Any]:
-    """Takes a file of steps that were made elsewhere into `folder`, in a child of its own; gives what it tells.
-
-    Raises `ReplayFailed`, where the file is refused, or `ReplayChildDied`.
-    """
-    too_long = f"the steps were refused: reading them took more than {limits.wall_s:,} s"
-    asked = {"steps": str(Path(steps).absolute()), "folder": str(Path(folder).absolute()), "most_bytes": most_bytes}
-    return _answered(
-        "steps_elsewhere", "steps", asked | {"limits": asdict(limits)}, too_long, limits, log_path, cancelled
-    )
-
-
-def _answered(
-    module: str,
-    what: str,
-    asked: Mapping[str, Any],
-    too_long: str,
-    limits: ReplayLimits,
-    log_path: Path,
-    cancelled: Cancelled,
-) -> dict[str, Any]:
-    """The one answer of a child that is asked one thing."""
-    child = Child(
-        [sys.executable, "-m", f"ingest.jobs.{module}"],
-        log_path=log_path,
-        environment=child_environment(),
-        folder=ROOT,
-    )
-    latest_s = time.monotonic() + limits.wall_s
-    try:
-        child.send(asked)
-        while time.monotonic() <= latest_s and not cancelled():
-            message = child.receive(LOOK_S)
-            if message is not None and "outcome" in message:
-                return dict(message["outcome"])
-            if message is not None and "failed" in message:
-                raise ReplayFailed(message["failed"])
-        raise ReplayFailed(f"{too_long}.")
-    except ChildGone as gone:
-        status = child.kill()
-        raise ReplayChildDied(
-            f"the {what}'s process ended ({ending(status)}; {gone}). Its log is {log_path}."
-        ) from gone
-    finally:
-        child.kill()
+    return answered("excerpt", "excerpt", asked, too_long, limits, log_path, cancelled)
 
 
 def _replay_message(request: ReplayRequest) -> dict[str, Any]:

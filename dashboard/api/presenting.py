@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from dashboard import payloads
+from dashboard import audits, payloads
 from dashboard.models import Job, Replay, Upload
 from dashboard.people.tombstones import gone_or_nothing
 from dashboard.problems import Problem
@@ -38,6 +38,13 @@ def own_replay(user: User, replay_id: str, may: str = "do this") -> Replay:
     if not replay.may_be_changed_by(user):
         raise Problem(403, f"Only who started a replay, or the owner of its job, may {may}.")
     return replay
+
+
+def own_audit(user: User, job: Job) -> None:
+    """Raises Problem 403 for who did not ask for it, unless the job is theirs."""
+    audit = audits.of(job)
+    if user.pk not in (job.owner_id, audit.asked_by_id if audit else None):
+        raise Problem(403, "Only who asked for an audit, or the owner of its job, may do this.")
 
 
 def job_out(job: Job, user: User) -> dict[str, Any]:

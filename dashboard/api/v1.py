@@ -12,7 +12,20 @@ from django.views.decorators.http import require_safe
 from ninja import NinjaAPI, Swagger
 from ninja.errors import HttpError, ValidationError
 
-from dashboard.api import access, breakpoints, comparisons, forks, jobs, notes, paths, replays, steps, tables, uploads
+from dashboard.api import (
+    access,
+    audits,
+    breakpoints,
+    comparisons,
+    forks,
+    jobs,
+    notes,
+    paths,
+    replays,
+    steps,
+    tables,
+    uploads,
+)
 from dashboard.api.auth import BySession, ByToken
 from dashboard.api.failures import problem_of
 from dashboard.middleware import problem_response
@@ -56,6 +69,7 @@ for router in (
     notes.router,
     forks.router,
     comparisons.router,
+    audits.router,
 ):
     api.add_router("/v1", router)
 

@@ -1,6 +1,7 @@
 """What the database holds: people, jobs, replays and work; never log rows."""
 
 from dashboard.models.audit import AuditEntry
+from dashboard.models.audits import JobAudit
 from dashboard.models.breakpoints import Breakpoint
 from dashboard.models.jobs import Job, JobShare, new_job_id
 from dashboard.models.keeping import LegalHold, PayloadLook, Tombstone
@@ -16,6 +17,7 @@ __all__ = [
     "AuditEntry",
     "Breakpoint",
     "Job",
+    "JobAudit",
     "JobShare",
     "LegalHold",
     "LoginFailure",

@@ -10,6 +10,7 @@ class Work(models.Model):
         INGEST = "ingest"
         REPLAY = "replay"
         DEMO = "demo"
+        AUDIT = "audit"
 
     class State(models.TextChoices):
         QUEUED = "queued"
@@ -19,7 +20,7 @@ class Work(models.Model):
         CANCELLED = "cancelled"
 
     kind = models.CharField(max_length=16, choices=Kind)
-    # The id of the job or replay that this work is for.
+    # The id of the job, replay or audit that this work is for.
     target = models.CharField(max_length=32, db_index=True)
     state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
     # Counts claims; what carries an older number can no longer publish.

@@ -26,7 +26,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
     total = found.count()
     before = request.GET.get("before", "")
     replays = Prefetch("replays", Replay.objects.order_by("-created_at", "id"))
-    page, following = page_behind(found.select_related("owner").prefetch_related(replays), before, JOBS_SHOWN)
+    page, following = page_behind(found.select_related("owner", "audit").prefetch_related(replays), before, JOBS_SHOWN)
     payloads.admit(request.user, page)
     rows = [row_context(request, job) for job in page]
     context = {"rows": rows, "total": total, "following": following, "earlier": before}

@@ -13,7 +13,8 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from dashboard.models import Job, Replay, Status, Work
+from dashboard.models import Status, Work
+from dashboard.models.targets import model_of
 from dashboard.progress import push_state
 from dashboard.work import owner
 
@@ -46,7 +47,9 @@ class Claim:
 
 
 def said(kind: str, target: str, attempt: int) -> str:
-    return f"Replay {target}, attempt {attempt}" if kind == Work.Kind.REPLAY else f"Ingest, attempt {attempt}"
+    return (
+        f"Replay {target}, attempt {attempt}" if kind == Work.Kind.REPLAY else f"{kind.capitalize()}, attempt {attempt}"
+    )
 
 
 def claimable() -> Q:
@@ -114,9 +117,9 @@ def give_back(held: Claim, message: str, *, death: bool = False) -> bool:
 
 
 def set_status(target: str, status: str, message: str, **fields: Any) -> None:
-    """The status of the job or replay that the work is for; within the work's own transaction."""
-    if not target.startswith(("j_", "r_")):
+    """The status of what the work is for; within the work's own transaction."""
+    model = model_of(target)
+    if model is None:
         return
-    model: type[Job] | type[Replay] = Replay if target.startswith("r_") else Job
     model.objects.filter(id=target).update(status=status, message=message, updated_at=Now(), **fields)
     transaction.on_commit(lambda: push_state(target))

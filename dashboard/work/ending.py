@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from dashboard.models import Status, Work
 from dashboard.problems import as_sentence
 from dashboard.work.claim import Claim, fenced, finish, give_back, set_status
 from dashboard.work.lease import Lease
 from dashboard.work.sweep import write_log
+from ingest.launch import DriverDied, IngestCancelled, IngestError, ReplayChildDied
 
 log = logging.getLogger("clonoscope.work")
 
 # Once may be the machine's fault; twice is the job's.
 MAX_DEATHS = 2
+
+
+@contextmanager
+def of_a_child(held: Claim, lease: Lease) -> Iterator[None]:
+    """Around what a child is asked to do: whatever it ends of, the work ends with it."""
+    try:
+        yield
+    except IngestCancelled:
+        interrupted(held, lease)
+    except (DriverDied, ReplayChildDied) as death:
+        # Ending this process ends the child too, and that is not the job's fault.
+        if lease.interrupted():
+            interrupted(held, lease)
+        else:
+            died(held, str(death))
+    except IngestError as failure:
+        failed(held, str(failure))
 
 
 def failed(held: Claim, why: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from django.conf import settings
 
 from dashboard import store
-from dashboard.models import Job, Replay, Work
+from dashboard.models import Job, JobAudit, Replay, Work
 from dashboard.removal import remove_path
 from dashboard.uploads.sweep import remove_abandoned
 
@@ -22,7 +22,7 @@ SWITCH_GRACE_S = 60
 
 def remove() -> list[Path]:
     """Safe beside running work and arriving bundles, in this process and in others; what was removed."""
-    removed = [*_staging(), *_packs(), *_lake(), *_replays(), *remove_abandoned()]
+    removed = [*_staging(), *_packs(), *_lake(), *_replays(), *_audits(), *remove_abandoned()]
     for path in removed:
         log.info("removed a leftover: %s", path)
     return removed
@@ -66,6 +66,16 @@ def _replays() -> Iterable[Path]:
             yield entry
     yield from _versions(store.replays())
     yield from _half_switched(store.replays())
+
+
+def _audits() -> Iterable[Path]:
+    """Reports that no row shows. Asked for the attempt first: in one transaction it ends and its report is shown."""
+    for report in _entries(store.audits()):
+        if _attempt_runs(report.name.split(".")[1] if report.name.count(".") > 1 else ""):
+            continue
+        if not JobAudit.objects.filter(report=report.name).exists():
+            remove_path(report)
+            yield report
 
 
 def _half_switched(lake: Path) -> Iterable[Path]:

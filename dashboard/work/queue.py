@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from dashboard.models import Work
+from dashboard.work import interrupt
 
 log = logging.getLogger("clonoscope.work")
 
@@ -28,6 +29,16 @@ def enqueue(kind: str, target: str) -> Work:
     work = Work.objects.create(kind=kind, target=target)
     transaction.on_commit(lambda: send([work.id]))
     return work
+
+
+def drop(target: str) -> None:
+    """Whoever holds it can no longer publish from this moment; its child is ended as soon as it notices."""
+    open_work = Work.objects.filter(target=target, state__in=[Work.State.QUEUED, Work.State.RUNNING])
+    ids = list(open_work.values_list("id", flat=True))
+    open_work.update(
+        state=Work.State.CANCELLED, cancel_requested=True, lease_owner="", lease_until=None, updated_at=Now()
+    )
+    transaction.on_commit(lambda: interrupt.ask(ids))
 
 
 def send(work_ids: list[int]) -> None:

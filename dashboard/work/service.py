@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from dashboard.models import Status, Work
-from dashboard.work import lease, supervise_demo, supervise_ingest, supervise_replay
+from dashboard.work import lease, supervise_audit, supervise_demo, supervise_ingest, supervise_replay
 from dashboard.work.claim import Claim, LeaseLost, claim, fenced, finish, set_status
 from dashboard.work.driver import WarmDriver
 from dashboard.work.sweep import Sweeper, write_log
@@ -38,6 +38,7 @@ class WorkService:
         self._slots = {
             Kind.INGEST: threading.Semaphore(1),
             Kind.DEMO: threading.Semaphore(1),
+            Kind.AUDIT: threading.Semaphore(1),
             Kind.REPLAY: threading.Semaphore(settings.REPLAYS_AT_ONCE),
         }
 
@@ -114,6 +115,8 @@ class WorkService:
         if kind == Kind.REPLAY:
             spare = self.spare if self._later is not None else None  # a command that does its own work ends with it
             return lambda held, kept: supervise_replay.supervise(held, kept, spare)
+        if kind == Kind.AUDIT:
+            return supervise_audit.supervise
         self.warm()
         return supervise_demo.supervise
 

@@ -6,7 +6,7 @@ import errno
 
 from django.conf import settings
 
-from dashboard import joblog, store
+from dashboard import audits, joblog, store
 from dashboard.models import Job, Replay, Status, Work
 from dashboard.progress import Reporter
 from dashboard.removal import remove_path
@@ -15,7 +15,7 @@ from dashboard.work.claim import Claim, fenced, finish, set_status
 from dashboard.work.driver import WarmDriver
 from dashboard.work.lease import Lease
 from dashboard.work.queue import enqueue
-from ingest.launch import DriverDied, IngestCancelled, IngestError, IngestRequest, IngestResult, Progress
+from ingest.launch import IngestRequest, IngestResult, Progress
 
 DISK_FULL = "The disk is full: the tables could not be published. Free some space, then try again."
 
@@ -24,18 +24,8 @@ def supervise(held: Claim, lease: Lease, driver: WarmDriver) -> None:
     staging = store.staging_path(held.work_id, held.attempt)
     joblog.write(held.target, f"Ingest, attempt {held.attempt}, started.")
     try:
-        result = _ingest(held, lease, driver)
-        _publish(held, result)
-    except IngestCancelled:
-        ending.interrupted(held, lease)
-    except DriverDied as death:
-        # Ending this process ends the driver too, and that is not the job's fault.
-        if lease.interrupted():
-            ending.interrupted(held, lease)
-        else:
-            ending.died(held, str(death))
-    except IngestError as failure:
-        ending.failed(held, str(failure))
+        with ending.of_a_child(held, lease):
+            _publish(held, _ingest(held, lease, driver))
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
@@ -74,6 +64,7 @@ def _publish(held: Claim, result: IngestResult) -> None:
         made = {"facts": result.facts, "rejects": result.rejects, "schema_version": SCHEMA_VERSION}
         set_status(held.target, status, partial, **made)
         _replay_if_asked(held.target)
+        audits.start_unasked(Job.objects.select_related("owner").get(id=held.target))
     joblog.write(held.target, f"Ingest, attempt {held.attempt}, published: {status}. {partial}")
 
 

@@ -16,10 +16,7 @@ from dashboard.work.claim import Claim, fenced, finish, set_status
 from dashboard.work.lease import Lease
 from ingest.lake.publish import VERSIONS, switch
 from ingest.launch import (
-    IngestCancelled,
     Progress,
-    ReplayChildDied,
-    ReplayFailed,
     ReplayLimits,
     ReplayRequest,
     SpareReplay,
@@ -45,17 +42,8 @@ def supervise(held: Claim, lease: Lease, spare: SpareReplay | None = None) -> No
     replay = Replay.objects.get(id=held.target)
     joblog.write(replay.job_id, f"{held.said}, started.")
     try:
-        outcome = _replay(held, lease, replay, spare)
-        _publish(held, replay, outcome)
-    except IngestCancelled:
-        ending.interrupted(held, lease)
-    except ReplayChildDied as death:
-        if lease.interrupted():
-            ending.interrupted(held, lease)
-        else:
-            ending.died(held, str(death))
-    except ReplayFailed as failure:
-        ending.failed(held, str(failure))
+        with ending.of_a_child(held, lease):
+            _publish(held, replay, _replay(held, lease, replay, spare))
     except OSError as fault:
         log.exception("%s could not be begun", held)
         ending.failed(held, not_written(fault, store.replays()))

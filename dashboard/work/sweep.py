@@ -13,7 +13,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from dashboard import joblog, retention
-from dashboard.models import Job, Replay, Status, Work
+from dashboard.models import Job, JobAudit, Replay, Status, Work
+from dashboard.models.targets import job_behind
 from dashboard.work import leftovers, owner
 from dashboard.work.claim import said, set_status
 from dashboard.work.queue import send
@@ -71,6 +72,7 @@ def drop_work_of_nothing() -> None:
     open_work = Work.objects.filter(state__in=[Work.State.QUEUED, Work.State.RUNNING])
     of_nothing = open_work.filter(kind=Work.Kind.INGEST).exclude(target__in=Job.objects.values("id"))
     of_nothing |= open_work.filter(kind=Work.Kind.REPLAY).exclude(target__in=Replay.objects.values("id"))
+    of_nothing |= open_work.filter(kind=Work.Kind.AUDIT).exclude(target__in=JobAudit.objects.values("id"))
     of_nothing.update(state=Work.State.CANCELLED, lease_owner="", lease_until=None, updated_at=Now())
 
 
@@ -79,8 +81,8 @@ def forget_ended_work() -> None:
     pages tell of."""
     ended = Work.objects.exclude(state__in=[Work.State.QUEUED, Work.State.RUNNING]).filter(updated_at__lt=Now() - KEPT)
     newer = Work.objects.filter(kind=OuterRef("kind"), target=OuterRef("target"), id__gt=OuterRef("id"))
-    there = Exists(Job.objects.filter(id=OuterRef("target"))) | Exists(Replay.objects.filter(id=OuterRef("target")))
-    ended.filter(Exists(newer) | ~there).delete()
+    there = [Exists(model.objects.filter(id=OuterRef("target"))) for model in (Job, Replay, JobAudit)]
+    ended.filter(Exists(newer) | ~(there[0] | there[1] | there[2])).delete()
 
 
 def _free(work: Work) -> None:
@@ -102,8 +104,8 @@ def _free(work: Work) -> None:
 
 
 def write_log(target: str, sentence: str) -> None:
-    """Into the log of the job, or of the job that a replay belongs to."""
-    job = target if target.startswith("j_") else Replay.objects.filter(id=target).values_list("job", flat=True).first()
+    """Into the log of the job, or of the job that a replay or an audit belongs to."""
+    job = job_behind(target)
     if job and job.startswith("j_"):
         joblog.write(job, sentence)
 

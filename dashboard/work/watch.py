@@ -10,16 +10,17 @@ from django.core.exceptions import ObjectDoesNotExist
 
 from dashboard import folder, progress
 from dashboard.jobs import Refused
-from dashboard.models import Job, Replay, Work
+from dashboard.models import Work
 from dashboard.models.status import ENDED
+from dashboard.models.targets import Target
 from dashboard.work.service import service
 from dashboard.work.sweep import free_leases_of_the_folder
 
 LOOK_S = 0.2
 
 
-def until_ended(row: Job | Replay, *, command: str, say: Callable[[str], object]) -> None:
-    """Returns when the job or replay has ended, whoever did it; `row` is then as in the database."""
+def until_ended(row: Target, *, command: str, say: Callable[[str], object]) -> None:
+    """Returns when the job, replay or audit has ended, whoever did it; `row` is then as in the database."""
     told = ""
     while True:
         try:

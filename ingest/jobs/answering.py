@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ingest.jobs.confined import confine
-from ingest.jobs.lifeline import Answers, Command, log_to_standard_error, only_command
+from ingest.jobs.lifeline import Answers, Command, Teller, log_to_standard_error, only_command
 from ingest.jobs.limits import limit_behind, limit_resources, use_reserve
 from ingest.replay_limits import ReplayLimits
 from replay.errors import ReplayError
@@ -28,6 +28,17 @@ def answer(
     refused: Callable[[ReplayError], dict[str, Any]] = _why,
 ) -> int:
     """Sends what `run` returns for the one command. `remedy` is said where a limit ends it: what has no such limit."""
+    return answer_telling(what, lambda request, _: run(request), remedy=remedy, refused=refused)
+
+
+def answer_telling(
+    what: str,
+    run: Callable[[Command, Teller], dict[str, Any]],
+    *,
+    remedy: str = "",
+    refused: Callable[[ReplayError], dict[str, Any]] = _why,
+) -> int:
+    """The same, of what tells how far it is."""
     answers = Answers()
     log_to_standard_error()
     request = only_command()
@@ -45,7 +56,7 @@ def answer(
     try:
         limit_resources(limits, give_up)
         confine()
-        answers.send(outcome=run(request))
+        answers.send(outcome=run(request, Teller(answers)))
     except ReplayError as fault:
         answers.send(**refused(fault))
     except BaseException as fault:

@@ -9,11 +9,13 @@ import queue
 import select
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
 Command = dict[str, Any]
 LOOK_MS = 500
+TELL_EVERY_S = 0.2
 
 
 class Lifeline:
@@ -75,3 +77,18 @@ class Answers:
         with self._lock:
             self._pipe.write(json.dumps(message) + "\n")
             self._pipe.flush()
+
+
+class Teller:
+    """Passes progress on, not more often than anyone could look at it."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._told_s = 0.0
+
+    def __call__(self, phase: str, done: int, total: int | None, unit: str, *, always: bool = False) -> None:
+        now_s = time.monotonic()
+        if always or now_s - self._told_s >= TELL_EVERY_S:
+            self._told_s = now_s
+            progress = {"phase": phase, "done": done, "total": total or 0, "unit": unit, "message": ""}
+            self._answers.send(progress=progress)

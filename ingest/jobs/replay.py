@@ -6,12 +6,11 @@ import dataclasses
 import logging
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from ingest.jobs.confined import confine
-from ingest.jobs.lifeline import Answers, Command, log_to_standard_error, only_command
+from ingest.jobs.lifeline import Answers, Command, Teller, log_to_standard_error, only_command
 from ingest.jobs.limits import limit_behind, limit_resources, operators_line, use_reserve
 from ingest.lake.steps import ParquetStepSink
 from ingest.replay_limits import ReplayLimits
@@ -20,8 +19,6 @@ from replay import live
 from replay.bundle.reader import open_bundle
 from replay.debugger.replay import replay
 from replay.errors import ReplayError, printable
-
-TELL_EVERY_S = 0.2
 
 log = logging.getLogger("ingest.replay")
 
@@ -64,21 +61,6 @@ def run(request: Command, answers: Answers, sink: ParquetStepSink) -> None:
         outcome = dataclasses.replace(outcome, detail={**outcome.detail, "hunt": found})
     log.info("replay ended after %s steps, %s: %s", sink.steps, outcome.verdict, outcome.sentence)
     answers.send(outcome=outcome.to_json() | {"steps": sink.steps})
-
-
-class Teller:
-    """Passes progress on, not more often than anyone could look at it."""
-
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
-        self._told_s = 0.0
-
-    def __call__(self, phase: str, done: int, total: int | None, unit: str, *, always: bool = False) -> None:
-        now_s = time.monotonic()
-        if always or now_s - self._told_s >= TELL_EVERY_S:
-            self._told_s = now_s
-            progress = {"phase": phase, "done": done, "total": total or 0, "unit": unit, "message": ""}
-            self._answers.send(progress=progress)
 
 
 def main() -> int:

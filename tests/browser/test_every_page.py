@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import NARROW, WIDE, Visitor
 from tests.browser.inspection import faults_of
 from tests.browser.site import KILLED
+from tests.browser.starting import audited
 
 pytestmark = pytest.mark.browser
 
@@ -27,6 +28,8 @@ PAGES = {
     "log of one kind": ("/jobs/{killed}/logs/?task=" + KILLED + "&kind=order&seq=3", "#rows tr"),
     "causal path": ("/jobs/{killed}/paths/?task=" + KILLED, ".holdings-svg .stair"),
     "causal path of a sink": ("/jobs/{killed}/paths/?task=sink.0", "#path"),
+    "audit": ("/jobs/{killed}/audit/", "main"),
+    "evidence": ("/jobs/{killed}/evidence/?of=event:12", "tr.chosen"),
     "replays": ("/jobs/{killed}/replays/", "main table"),
     "replay": ("/replays/{replay}/?step=500", "#strip canvas"),
     "replay at its beginning": ("/replays/{replay}/", "#strip canvas"),
@@ -42,6 +45,7 @@ def test_pages_can_be_read_by_everyone(
     look: dict[str, object], visit: Callable[..., Visitor], killed_job: str, faulty_job: str, replay: str
 ) -> None:
     visitor = visit(**look)
+    audited(visitor.open(f"/jobs/{killed_job}/audit/"))
     faults = {}
     for name, (path, awaited) in PAGES.items():
         page = visitor.open(path.format(killed=killed_job, faulty=faulty_job, replay=replay))

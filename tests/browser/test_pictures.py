@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from bench.server_process import ROOT
 from tests.browser.conftest import NARROW, WIDE, Visitor
 from tests.browser.site import Site
+from tests.browser.starting import audited
 
 pytestmark = [pytest.mark.browser, pytest.mark.screenshots]
 
@@ -46,11 +47,13 @@ def test_pictures_are_remade(visit: Callable[..., Visitor], shown: dict[str, str
     expect(page.locator("#verdict")).to_contain_text("identical", timeout=120_000)
     replay = page.url.partition("?")[0].removeprefix(visitor.site.url)
     _annotate(visitor.open(f"{replay}?step=2202"))
+    audited(visitor.open(f"/jobs/{job}/audit/"))
     pages = {
         "jobs": ("/", "#job-rows a"),
         "job": (f"/jobs/{job}/", ".graph-svg .task"),
         "log": (f"/jobs/{job}/logs/?task={TASK}&epoch=2", "#rows tr"),
         "causal-path": (f"/jobs/{job}/paths/?task={TASK}&t=2000000", ".holdings-svg .stair"),
+        "audit": (f"/jobs/{job}/audit/", "#verdict"),
         "replay": (f"{replay}?step=2202", "#strip canvas"),
     }
     for suffix, look in {

@@ -16,9 +16,9 @@ function close(socket) {
 /**
  * Calls onState({status, phase, done, total, unit, message, …}) with each news until an end; returns how to stop.
  * With onNews it stays beyond the end, and tells what somebody changed; undefined after a time without a socket, when
- * it may have been anything. onGone is called when there is nothing to watch any more, or nothing that one may see.
+ * it may have been anything. With `of` it is about that alone, as a job's audit. onGone is called when there is nothing to watch any more, or nothing that one may see.
  */
-export function live({ socket, poll, onState, onNews, onGone }) {
+export function live({ socket, poll, of, onState, onNews, onGone }) {
   let tries = 0;
   let timer;
   let polling;
@@ -29,10 +29,13 @@ export function live({ socket, poll, onState, onNews, onGone }) {
   function take(said) {
     if (stopped) return;
     if (said.news !== undefined) return onNews?.(said.news);
-    onState(said);
+    const state = of ? said[of] : said;
+    if (state?.status === undefined) return undefined; // it is about something else
+    onState(state);
     if (missed) onNews?.();
     missed = false;
-    if (ENDED.has(said.status) && !onNews) stop();
+    if (ENDED.has(state.status) && !onNews) stop();
+    return undefined;
   }
 
   function connect() {
@@ -62,7 +65,8 @@ export function live({ socket, poll, onState, onNews, onGone }) {
 
   function polled(body) {
     missed = true;
-    take(body.progress ?? body);
+    const state = body.progress ?? body;
+    take(of ? { [of]: state } : state);
   }
 
   function stopPolling() {

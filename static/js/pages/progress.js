@@ -8,6 +8,7 @@ export function followProgress(root, onEnd) {
     live({
       socket: element.dataset.socket,
       poll: element.dataset.poll,
+      of: element.dataset.of,
       onState: (state) => {
         show(element, state);
         if (["ready", "ready-partial", "failed", "cancelled"].includes(state.status)) onEnd(element, state);

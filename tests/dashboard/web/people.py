@@ -12,7 +12,8 @@ from django.contrib.auth.models import User
 from django.middleware.csrf import _get_new_csrf_string
 from django.test import Client
 
-from dashboard.models import Breakpoint, Job, JobShare, Note, Replay, Upload, Work
+from dashboard.models import Breakpoint, Job, JobAudit, JobShare, Note, Replay, Upload, Work
+from dashboard.models.audits import audit_id
 from dashboard.people import tokens
 from dashboard.uploads.landing import Landing
 
@@ -80,6 +81,8 @@ class World:
         JobShare.objects.create(job=job, user=self.shared, granted_by=self.owner, payloads=True)
         replay = Replay.objects.create(job=job, owner=self.owner, task="map-1.0", failure=0)
         Work.objects.create(kind=Work.Kind.REPLAY, target=replay.id)
+        audit = JobAudit.objects.create(id=audit_id(job.id), job=job, asked_by=self.owner)
+        Work.objects.create(kind=Work.Kind.AUDIT, target=audit.id)
         upload = Upload.objects.create(owner=self.owner, name="a bundle", size=10)
         Landing(upload).close()
         token, _ = tokens.issue(self.owner, "to be revoked")

@@ -57,7 +57,8 @@ class RealServer:
 
     def __init__(self, data: Path, *, environment: dict[str, str] | None = None, most_file_bytes: int = 0) -> None:
         self.data = data
-        self.environment = {**os.environ, "CLONOSCOPE_DATA": str(data), **(environment or {})}
+        own = {"CLONOSCOPE_DATA": str(data), "CLONOSCOPE_AUDIT_UNASKED_BYTES": "0"}
+        self.environment = {**os.environ, **own, **(environment or {})}
         self.most_file_bytes = most_file_bytes
         self.url = ""
         self._served: list[ServerProcess] = []

@@ -15,6 +15,8 @@ from websockets.sync.client import connect
 import clonoscope
 from ingest.lake.schema import LAKE_TABLES
 from ingest.lake.sealing import SIGN
+from replay.guarantees.audit import PARTS
+from replay.guarantees.reporting.documents import FORMS
 from tests.clonoscope.recorded import recording
 from tests.dashboard.web.server import Person, RealServer
 from tests.dashboard.web.test_flow import ingested, watched
@@ -29,6 +31,11 @@ PLANTED = tuple(
 )
 KEY, RECORD, ANSWER, OUTPUT, CAUSE, GAP, NOTE, SEARCH, FORK = PLANTED
 MESSAGE = "plantedMessageQx7"
+EVIDENCE = (
+    "event:1", "event:6", "sink:orders.0/0/0%230", "source:orders.0/0%230", "log:orders.0/0/main/0@0",
+    "sink:sink.0/0/0%230", "source:source.0/0%230", "buffer:source.0%3Emap-1.0/0%230",
+    "receipt:source.0%3Emap-1.0/0%230/0", "state:map-1.0/0/1", "det:map-1.0/0/main/0%230",
+)  # fmt: skip
 FAILED = """
 import json, sys
 import django
@@ -77,7 +84,9 @@ def planted_bundle(folder: Path) -> bytes:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[House]:
-    server = RealServer(tmp_path_factory.mktemp("payloads") / "data")
+    # With audits unasked, as they are by default.
+    environment = {"CLONOSCOPE_AUDIT_UNASKED_BYTES": str(16 << 20)}
+    server = RealServer(tmp_path_factory.mktemp("payloads") / "data", environment=environment)
     server.start()
     people = server.people(ada=None, reader=None)
     ada = people["ada"]
@@ -100,6 +109,7 @@ def house(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
 def _prepared(house: House, client: httpx.Client, job: str, asked: dict[str, Any]) -> dict[str, Any]:
     """Shared without payloads; replayed, noted on, searched for and forked by its owner."""
     assert client.put(f"/api/v1/jobs/{job}/shares/reader", json={"payloads": False}).status_code == 200
+    _audited(house, job)
     replay = client.post(f"/api/v1/jobs/{job}/replays", json=asked).json()["id"]
     watched(house.server, house.ada, f"/ws/replays/{replay}/")
     at = f"/api/v1/replays/{replay}"
@@ -113,6 +123,16 @@ def _prepared(house: House, client: httpx.Client, job: str, asked: dict[str, Any
         if client.post(f"{at}/forks", json=changed).status_code == 202:
             break
     return {"job_id": job, "replay_id": replay, "note_id": note, "breakpoint_id": kept.json()["id"]}
+
+
+def _audited(house: House, job: str) -> None:
+    """As small jobs are, unasked; returns when the report is there."""
+    address = f"{house.server.url.replace('http://', 'ws://')}/ws/jobs/{job}/"
+    with connect(address, additional_headers=house.ada.bearer, open_timeout=20) as socket:
+        status = "queued"
+        while status in ("queued", "running"):
+            status = json.loads(socket.recv(timeout=120)).get("audit", {}).get("status", status)
+    assert status == "ready"
 
 
 def _values_of(client: httpx.Client, things: dict[str, Any], origin_ms: int) -> set[str]:
@@ -138,6 +158,9 @@ def addresses(house: House) -> list[str]:
         found += [filled(route, {**fixed, **things}) for route in ours()]
         job, replay = f"jobs/{things['job_id']}", f"replays/{things['replay_id']}"
         found += [f"/api/v1/{job}/tables/{table}?limit=1000" for table in LAKE_TABLES]
+        found += [f"/api/v1/{job}/audit/document?format={form}" for form in FORMS]
+        found += [f"/{job}/audit/?all={name}" for name in PARTS]
+        found += [f"/{job}/evidence/?of={name}" for name in EVIDENCE]
         found += [
             f"/{job}/logs/?task={task}&kind={kind}"
             for task in ("map-1.0", "orders.0")
@@ -188,7 +211,18 @@ def test_no_address_tells_a_value_to_who_may_not_see_it(house: House) -> None:
     owners = quoting(house, told(house, house.ada))
     seen = {one for found in owners.values() for one in found}
     assert seen >= {KEY, RECORD, ANSWER, OUTPUT, CAUSE, GAP, NOTE, SEARCH, FORK, MESSAGE}, house.values - seen
-    parts = ("/logs/", "/tables/determinants", "/tables/sinks", "/state", "/steps", "/why", "/notes", "/forks", "/log/")
+    parts = (
+        "/evidence/",
+        "/logs/",
+        "/tables/determinants",
+        "/tables/sinks",
+        "/state",
+        "/steps",
+        "/why",
+        "/notes",
+        "/forks",
+        "/log/",
+    )
     assert [part for part in parts if not any(part in where for where in owners)] == []
 
 

@@ -81,6 +81,11 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "api/v1/jobs/<job_id>/retry"): Row(api(409, 403)),
     ("GET", "api/v1/jobs/<job_id>/tables/<table>"): Row(api(409)),
     ("GET", "api/v1/jobs/<job_id>/paths/<task>"): Row(api(409)),
+    ("GET", "api/v1/jobs/<job_id>/audit"): Row(api(200)),
+    ("POST", "api/v1/jobs/<job_id>/audit"): Row(api(409)),
+    ("POST", "api/v1/jobs/<job_id>/audit/cancel"): Row(api(200, 403)),
+    ("GET", "api/v1/jobs/<job_id>/audit/document"): Row(api(404)),
+    ("GET", "api/v1/jobs/<job_id>/audit/failing"): Row(api(409), query="?failed=map.0&at_ms=1"),
     ("GET", "api/v1/jobs/<job_id>/replays"): Row(api(200)),
     ("POST", "api/v1/jobs/<job_id>/replays"): Row(api(409), {"json": {"failure": 0}}),
     # Where forms with a file of steps end up: sent there by itself nothing of a job is looked at.
@@ -161,6 +166,11 @@ ROWS: dict[tuple[str, str], Row] = {
     # Of a job that is not ready they lead back to its page, which says why.
     ("GET", "jobs/<str:job_id>/logs/"): Row(page(302)),
     ("GET", "jobs/<str:job_id>/paths/"): Row(page(302)),
+    ("GET", "jobs/<str:job_id>/audit/"): Row(page(200)),
+    ("POST", "jobs/<str:job_id>/audit/"): Row(page(302)),
+    ("POST", "jobs/<str:job_id>/audit/cancel/"): Row(page(302, 403)),
+    ("GET", "jobs/<str:job_id>/audit/failing/"): Row(page(200)),
+    ("GET", "jobs/<str:job_id>/evidence/"): Row(page(302)),
     ("GET", "jobs/<str:job_id>/replays/"): Row(page(200)),
     ("POST", "jobs/<str:job_id>/replays/"): Row(page(302), {"data": {"failure": "0"}}),
     ("GET", "jobs/<str:job_id>/log/"): Row(page(200)),

@@ -26,6 +26,16 @@ JobShare.objects.create(job=job, user=shared, granted_by=owner, payloads=True)
 replay = Replay.objects.create(job=job, owner=owner, failure=0, status=Status.CANCELLED)
 print(json.dumps({"job_id": job.id, "replay_id": replay.id}))
 """
+AUDITED = """
+import sys
+import django
+django.setup()
+from dashboard.models import Job, JobAudit, JobShare, Status
+from dashboard.models.audits import audit_id
+job = Job.objects.get(id=sys.argv[1])
+JobShare.objects.update(payloads=False)
+JobAudit.objects.create(id=audit_id(job.id), job=job, status=Status.FAILED, message="It failed of a key.")
+"""
 STATE = {"status", "phase", "done", "total", "unit", "message"}
 CSRF = "a" * 32
 
@@ -104,6 +114,18 @@ def test_a_socket_begins_with_the_whole_state(
     state = _state(server, paths(things)["ws-job"], people["owner"].bearer, None)
     assert state is not None and set(state) == STATE
     assert (state["status"], state["message"]) == ("failed", "It failed.")
+
+
+def test_a_jobs_socket_tells_of_its_audit_too(
+    server: RealServer, people: dict[str, Person], things: dict[str, str]
+) -> None:
+    server.run(AUDITED, things["job_id"])
+    for who, says in (("owner", "It failed of a key."), ("shared", "•••")):
+        with socket(server, paths(things)["ws-job"], people[who].bearer, None) as connection:
+            first, second = (json.loads(connection.recv(timeout=20)) for _ in range(2))
+        assert set(first) == set(second["audit"]) == set(second) - {"audit"} == STATE
+        assert second["status"] == "failed"
+        assert (second["audit"]["status"], second["audit"]["message"]) == ("failed", says)
 
 
 def test_an_unknown_address_is_refused(server: RealServer, people: dict[str, Person]) -> None:

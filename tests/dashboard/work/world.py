@@ -18,10 +18,11 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connections
 
-from dashboard import jobs, store
-from dashboard.models import Job, Replay, Work
+from dashboard import audits, jobs, store
+from dashboard.models import Job, JobAudit, Replay, Work
 from dashboard.models.status import PENDING, READABLE
-from dashboard.work import lease, leftovers, supervise_ingest, supervise_replay
+from dashboard.models.targets import Target
+from dashboard.work import lease, leftovers, supervise_audit, supervise_ingest, supervise_replay
 from dashboard.work.claim import claim
 from dashboard.work.sweep import free_dead_leases
 
@@ -55,6 +56,19 @@ def write_steps(request, log_path, tell, cancelled, spare=None) -> dict:
     for part in PARTS:
         (request.folder / part).write_text(part)
     return {"verdict": "identical", "sentence": "It is.", "steps": len(PARTS)}
+
+
+def write_report(pack, out, limits, log_path, tell, cancelled, *, lake) -> dict:
+    for part in PARTS:
+        out.write_text(part)
+        tell(Progress(part, 0, len(PARTS), "questions"))
+    return {
+        "verdict": "exactly once",
+        "processing": "exactly once",
+        "delivery": "exactly once",
+        "good": True,
+        "version": 1,
+    }
 
 
 def killed_after(events: int, action: Callable[[], object]) -> str:
@@ -142,8 +156,15 @@ class World:
             return [
                 (f"replay {job.id}", lambda: jobs.start_replay(self._user(), job, failure=0)),
                 (f"delete {job.id}", lambda: jobs.delete_job(job, self._user())),
+                self._on_audit(job),
             ]
         return [(f"retry {job.id}", lambda: jobs.retry(job, self._user()))]
+
+    def _on_audit(self, job: Job) -> tuple[str, Callable[[], object]]:
+        audit = audits.of(job)
+        if audit is not None and audit.pending:
+            return f"cancel {audit}", lambda: audits.cancel(job, self._user())
+        return f"audit {job.id}", lambda: audits.start(self._user(), job)
 
     def _create(self, bundle: Path) -> None:
         jobs.create_job_from_file(self._user(), bundle, bundle.name)
@@ -162,7 +183,12 @@ class World:
             if replay.status in READABLE:
                 assert is_whole(store.replay_path(replay.id)), f"{replay} lacks steps; {self.reproduce_with}"
 
-    def _check_row(self, row: Job | Replay) -> None:
+        for audit in JobAudit.objects.all():
+            self._check_row(audit)
+            if audit.report:
+                assert (store.audits() / audit.report).read_text() == WHOLE, f"{audit}; {self.reproduce_with}"
+
+    def _check_row(self, row: Target) -> None:
         open_work = Work.objects.filter(target=row.id, state__in=[Work.State.QUEUED, Work.State.RUNNING])
         expected = 1 if row.status in PENDING else 0
         assert open_work.count() == expected, f"{row} is {row.status} with {open_work}; {self.reproduce_with}"
@@ -174,6 +200,8 @@ class World:
         ready = set(Job.objects.filter(status__in=READABLE).values_list("id", flat=True))
         assert {path.name for path in entries(store.bundles())} == {f"{job}.pack" for job in job_ids}
         assert not entries(store.incoming()) and not entries(settings.STAGING), self.reproduce_with
+        reports = set(JobAudit.objects.exclude(report="").values_list("report", flat=True))
+        assert {path.name for path in entries(store.audits())} == reports, self.reproduce_with
         linked = {path.name for path in entries(settings.LAKE) if path.is_symlink() and path.name.startswith("j_")}
         assert ready <= linked <= job_ids, self.reproduce_with
         for lake in (settings.LAKE, store.replays()):
@@ -189,6 +217,9 @@ def do_work(work_id: int) -> None:
     with lease.kept(held, threading.Event()) as kept:
         if held.kind == Work.Kind.INGEST:
             supervise_ingest.supervise(held, kept, FolderDriver())  # type: ignore[arg-type]
+        elif held.kind == Work.Kind.AUDIT:
+            supervise_audit.run_audit = write_report
+            supervise_audit.supervise(held, kept)
         else:
             # In the forked process alone, which ends after it.
             supervise_replay.run_replay = write_steps
