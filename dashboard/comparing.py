@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
@@ -15,13 +14,13 @@ from dashboard.models import Job
 from dashboard.models.status import READABLE
 from dashboard.people.tombstones import gone_or_nothing
 from dashboard.problems import Problem, as_sentence, not_found
+from dashboard.turns import Turns
 from dashboard.work.supervise_replay import replay_limits
 from ingest.launch import ReplayChildDied, ReplayFailed, run_comparison
 
 SECONDS = 30
 KEPT_S = 3600
-_WAIT_S = 10.0
-_one_at_a_time = threading.BoundedSemaphore(1)
+_turns = Turns("Another comparison is being made; try again in a moment.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +75,9 @@ def _visible(user: Any, chosen: Chosen) -> Job:
 
 
 def _run(sides: list[dict[str, Any]]) -> dict[str, Any]:
-    if not _one_at_a_time.acquire(timeout=_WAIT_S):
-        raise Problem(503, "Another comparison is being made; try again in a moment.")
+    limits = replace(replay_limits(), cpu_s=SECONDS, wall_s=SECONDS)
     try:
-        limits = replace(replay_limits(), cpu_s=SECONDS, wall_s=SECONDS)
-        return run_comparison(sides, limits, settings.DATA / "logs" / "replays.log")
+        with _turns.taken():
+            return run_comparison(sides, limits, settings.DATA / "logs" / "replays.log")
     except (ReplayFailed, ReplayChildDied) as failure:
         raise Problem(422, as_sentence(str(failure))) from None
-    finally:
-        _one_at_a_time.release()

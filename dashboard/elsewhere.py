@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from dashboard.problems import Problem, as_sentence
 from dashboard.queries.graph import job_graph
 from dashboard.queries.lake import lake
 from dashboard.queries.unverifiable import unverifiable
+from dashboard.turns import Turns
 from ingest.lake.publish import VERSIONS, switch
 from ingest.launch import ReplayChildDied, ReplayFailed, ReplayLimits, run_steps
 
@@ -28,8 +28,7 @@ MOST_BYTES = 256 << 20
 MOST_UNPACKED_BYTES = 1 << 30
 SECONDS = 120
 MOST_OF_A_JOB = 1_000
-_WAIT_S = 20.0
-_one_at_a_time = threading.BoundedSemaphore(1)
+_turns = Turns("Other steps are being taken; try again in a moment.", wait_s=20.0)
 
 
 def check(job: Job, size: int | None) -> None:
@@ -47,23 +46,18 @@ def check(job: Job, size: int | None) -> None:
 
 def take(user: User, job: Job, path: Path, name: str) -> Replay:
     """The replay that a file tells of. Raises `Problem`, having left nothing behind, where it must be refused."""
-    if not _one_at_a_time.acquire(timeout=_WAIT_S):
-        raise Problem(503, "Other steps are being taken; try again in a moment.")
     replay_id = new_replay_id()
     folder = store.replays() / VERSIONS / f"{replay_id}.elsewhere"
-    try:
-        # While this is held, no sweeper takes what is written for a leftover.
-        with store.entering(replay_id):
-            try:
-                folder.mkdir(parents=True)
-                told = _read(path, folder, name)
-                replay = _publish(user, job, replay_id, folder, told)
-            except BaseException:
-                store.replay_path(replay_id).unlink(missing_ok=True)
-                shutil.rmtree(folder, ignore_errors=True)
-                raise
-    finally:
-        _one_at_a_time.release()
+    # While it is entering, no sweeper takes what is written for a leftover.
+    with _turns.taken(), store.entering(replay_id):
+        try:
+            folder.mkdir(parents=True)
+            told = _read(path, folder, name)
+            replay = _publish(user, job, replay_id, folder, told)
+        except BaseException:
+            store.replay_path(replay_id).unlink(missing_ok=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
     joblog.write(job.id, f"{user} uploaded replay {replay.id} of {replay.task}, made elsewhere: {replay.verdict}.")
     return replay
 

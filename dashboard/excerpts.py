@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import threading
 from pathlib import Path
 
 from django.conf import settings
@@ -11,13 +10,13 @@ from django.http import HttpResponse
 
 from dashboard import payloads, store
 from dashboard.models import Replay
-from dashboard.problems import Problem
+from dashboard.problems import Problem, as_sentence
+from dashboard.turns import Turns
 from ingest.launch import ReplayChildDied, ReplayFailed, ReplayLimits, ReplayRequest, run_excerpt
 
 SECONDS = 60
 MOST_BYTES = 64 << 20
-_WAIT_S = 10.0
-_one_at_a_time = threading.BoundedSemaphore(1)
+_turns = Turns("Another excerpt is being made; try again in a moment.")
 
 
 def excerpt(replay: Replay) -> HttpResponse:
@@ -31,15 +30,11 @@ def excerpt(replay: Replay) -> HttpResponse:
         raise Problem(409, "A fork differs from its recording because it was changed: there is nothing to shrink.")
     if not store.pack_path(replay.job_id).exists():
         raise Problem(409, f"The bundle of the job {replay.job_id} is no longer in the store.")
-    if not _one_at_a_time.acquire(timeout=_WAIT_S):
-        raise Problem(503, "Another excerpt is being made; try again in a moment.")
     try:
-        return _made(replay)
+        with _turns.taken():
+            return _made(replay)
     except (ReplayFailed, ReplayChildDied) as failure:
-        said = str(failure)
-        raise Problem(422, f"{said[:1].upper()}{said[1:]}") from None
-    finally:
-        _one_at_a_time.release()
+        raise Problem(422, as_sentence(str(failure))) from None
 
 
 def _made(replay: Replay) -> HttpResponse:

@@ -19,6 +19,7 @@ from dashboard.views import (
     replay_notes,
     replay_rows,
     replay_stops,
+    sql,
 )
 
 urlpatterns = [
@@ -26,6 +27,8 @@ urlpatterns = [
     path("jobs/<str:job_id>/", job.job_page, name="job"),
     path("jobs/<str:job_id>/logs/", logs.logs_page, name="logs"),
     path("jobs/<str:job_id>/paths/", paths.paths_page, name="paths"),
+    path("jobs/<str:job_id>/sql/", sql.sql_page, name="sql"),
+    path("jobs/<str:job_id>/sql/download/", sql.sql_download, name="sql-download"),
     path("jobs/<str:job_id>/replays/", job_actions.replays, name="job-replays"),
     path("jobs/<str:job_id>/audit/", audit.audit_page, name="job-audit"),
     path("jobs/<str:job_id>/audit/cancel/", audit.cancel, name="job-audit-cancel"),

@@ -61,6 +61,18 @@ def run_import(
     return answered("importing", "import", asked, too_long, limits, log_path, never)
 
 
+def run_question(
+    question: Mapping[str, Any], limits: ReplayLimits, log_path: Path, cancelled: Cancelled = never
+) -> dict[str, Any]:
+    """Answers a question in SQL in a child of its own, see `ingest.jobs.question`.
+
+    Raises `ReplayFailed` or `ReplayChildDied`.
+    """
+    too_long = f"the question was ended after {limits.wall_s:,} s: ask for less at once"
+    asked = {**question, "limits": asdict(limits)}
+    return answered("question", "question", asked, too_long, limits, log_path, cancelled)
+
+
 def run_steps(
     steps: Path, folder: Path, most_bytes: int, limits: ReplayLimits, log_path: Path, cancelled: Cancelled = never
 ) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from ingest.asked import (
     run_audit,
     run_comparison,
     run_import,
+    run_question,
     run_steps,
 )
 from ingest.errors import (
@@ -58,6 +59,7 @@ __all__ = [
     "run_audit",
     "run_comparison",
     "run_import",
+    "run_question",
     "run_replay",
     "run_steps",
 ]

@@ -16,6 +16,8 @@ class ReplayLimits:
     open_files: int = 512
     cpu_s: int = 2 * 3600
     wall_s: int = 6 * 3600
+    chosen: bool = True
+    """Whether the server's settings say them; else they stand in the program."""
 
     def reached(self, which: str, what: str = "the replay") -> str:
         """One sentence: which limit ended a replay, or what else it bounds, and which setting it is."""
@@ -26,7 +28,7 @@ class ReplayLimits:
             CPU: (f"{self.cpu_s:,} s of CPU time", "CLONOSCOPE_REPLAY_CPU_S"),
             TIME: (f"{self.wall_s:,} s", "CLONOSCOPE_REPLAY_WALL_S"),
         }[which]
-        return f"{what} was ended at its limit of {of} ({setting})"
+        return f"{what} was ended at its limit of {of}{f' ({setting})' if self.chosen else ''}"
 
 
 def _size(size_bytes: int) -> str:

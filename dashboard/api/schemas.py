@@ -83,6 +83,19 @@ class TablePage(Schema):
     cursor: str | None = Field(description="Pass it on to get the next page; null on the last.")
 
 
+class QuestionIn(Schema):
+    sql: str = Field(max_length=8_000, description="One SELECT.")
+    order: int = Field(0, ge=0, le=500, description="The number of the answer's column to sort by, from 1; 0: none.")
+    descending: bool = False
+
+
+class AnswerPage(Schema):
+    columns: list[str]
+    types: list[str]
+    rows: list[list[Any]] = Field(description="Plain values; bytes are hexadecimal, nested values JSON in a text.")
+    more: bool = Field(description="Whether further rows stand behind these.")
+
+
 class ReplayIn(Schema):
     task: str = Field("", max_length=200)
     failure: int | None = Field(None, ge=0, lt=2**31)

@@ -20,6 +20,7 @@ from django.conf import settings
 from dashboard import store
 from dashboard.models import Job
 from dashboard.problems import Problem
+from dashboard.turns import Turns
 from ingest.lake.publish import published_folder
 
 log = logging.getLogger("clonoscope.paths")
@@ -30,7 +31,7 @@ ANSWER_BYTES = 64 << 20
 AT_ONCE = 2
 CACHE_VERSION = 1
 
-_places = threading.BoundedSemaphore(AT_ONCE)
+_turns = Turns("Too many causal paths are being worked out. Try again in a minute.", at_once=AT_ONCE, wait_s=SECONDS)
 _guard = threading.Lock()
 _under_way: dict[Path, threading.Lock] = {}
 
@@ -66,12 +67,8 @@ def _one_at_a_time(kept: Path) -> Iterator[None]:
 
 
 def _worked_out(pack: Path, task: str, attempt: int) -> bytes:
-    if not _places.acquire(timeout=SECONDS):
-        raise Problem(503, "Too many causal paths are being worked out. Try again in a minute.")
-    try:
+    with _turns.taken():
         return _child(pack, task, attempt)
-    finally:
-        _places.release()
 
 
 def _child(pack: Path, task: str, attempt: int) -> bytes:

@@ -43,6 +43,17 @@ def at_ms(value: int) -> str:
 
 
 @register.filter
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@register.filter
+def cell(value: Any) -> str:
+    """A value of an answer as it is: numbers without separators, so that they can be copied into a question."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@register.filter
 def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 
 from dashboard.api.failures import problem_of
@@ -13,14 +13,14 @@ from dashboard.problems import Problem
 from ingest.launch import IngestError
 from replay.errors import ReplayError
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 def tells_problems(view: View) -> View:
     """A table that is gone, a query over its limits, a bundle that cannot be read: said, with what to do."""
 
     @wraps(view)
-    def told(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+    def told(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         try:
             return view(request, *args, **kwargs)
         except (Problem, IngestError, ReplayError) as error:

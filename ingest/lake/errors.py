@@ -25,3 +25,7 @@ class HiddenValues(IngestError):
 
 class NotWritten(IngestError):
     """A search needs what the steps of an older version do not hold."""
+
+
+class QuestionRefused(IngestError):
+    """A question in SQL that is none, or that asks for what it may not have."""

@@ -28,6 +28,11 @@ PAGES = {
     "log of one kind": ("/jobs/{killed}/logs/?task=" + KILLED + "&kind=order&seq=3", "#rows tr"),
     "causal path": ("/jobs/{killed}/paths/?task=" + KILLED, ".holdings-svg .stair"),
     "causal path of a sink": ("/jobs/{killed}/paths/?task=sink.0", "#path"),
+    "sql": (
+        "/jobs/{killed}/sql/?q=SELECT+task,+sum(bytes)+AS+bytes+FROM+counts+GROUP+BY+task&draw=bars&y=1",
+        "#picture rect",
+    ),
+    "sql with a mistake": ("/jobs/{killed}/sql/?q=SELECT+nothing+FROM+counts", "#refused"),
     "audit": ("/jobs/{killed}/audit/", "main"),
     "evidence": ("/jobs/{killed}/evidence/?of=event:12", "tr.chosen"),
     "replays": ("/jobs/{killed}/replays/", "main table"),

@@ -53,6 +53,11 @@ def test_pictures_are_remade(visit: Callable[..., Visitor], shown: dict[str, str
         "job": (f"/jobs/{job}/", ".graph-svg .task"),
         "log": (f"/jobs/{job}/logs/?task={TASK}&epoch=2", "#rows tr"),
         "causal-path": (f"/jobs/{job}/paths/?task={TASK}&t=2000000", ".holdings-svg .stair"),
+        "sql": (
+            f"/jobs/{job}/sql/?q=SELECT+task,+kind,+sum(bytes)+AS+bytes%0AFROM+counts%0AGROUP+BY+ALL%0AORDER+BY+bytes+DESC"
+            "&draw=bars&x=0&y=2",
+            "#picture rect",
+        ),
         "audit": (f"/jobs/{job}/audit/", "#verdict"),
         "replay": (f"{replay}?step=2202", "#strip canvas"),
     }

@@ -6,6 +6,7 @@ import { layersOf, layoutGraph, roomFor, shortened } from "../../static/js/layou
 import { heldAt, stairs } from "../../static/js/layout/holdings.js";
 import { centred, layoutHits, layoutNotes, layoutStrip, panned, placeOf, shapeOf, stepAt, viewIn, viewText, zoomed } from "../../static/js/layout/strip.js";
 import { MOST_PX, clampOffset, inSight, scaleOf, wantedRows } from "../../static/js/layout/window.js";
+import { labelled, layoutPlot } from "../../static/js/layout/plot.js";
 import { labelsWithRoom, layoutTimeline, tickLabel, ticksOf } from "../../static/js/layout/timeline.js";
 
 const tasksOf = (vertex, parallelism) => Array.from({ length: parallelism }, (_, n) => `${vertex}.${n}`);
@@ -296,4 +297,29 @@ test("a list of any length has a place no taller than browsers make, and its las
 test("rows that the server sent for a step are those in sight, and no more are asked for", () => {
   const shape = { total: 102_889, rowPx: 29.796875, headPx: 28.09375, heightPx: 10 * 29.796875 + 28.09375 };
   assert.deepEqual(inSight({ ...shape, offsetPx: clampOffset(25_058 * shape.rowPx, shape) }), { first: 25_058, end: 25_068 });
+});
+
+test("bars stand in the order of the rows, and grow from zero both ways", () => {
+  const placed = layoutPlot([["a", 4], ["b", -4], ["c", null]], { as: "bars", x: 0, y: 1, widthPx: 100, heightPx: 80 });
+  assert.deepEqual(placed.marks.map(({ x, y }) => [x, y]), [[25, 0], [75, 80]]);
+  assert.equal(placed.zero, 40);
+  assert.equal(placed.leftOut, 1);
+});
+
+test("points over numbers stand where the numbers do, in their order", () => {
+  const placed = layoutPlot([[10, 1], [0, 2], [40, 0]], { as: "line", x: 0, y: 1, widthPx: 200, heightPx: 100 });
+  assert.deepEqual(placed.marks.map(({ x, y }) => [x, y]), [[0, 0], [50, 50], [200, 100]]);
+  assert.equal(placed.even, false);
+});
+
+test("an answer without numbers, or with one row, still has a place", () => {
+  assert.deepEqual(layoutPlot([["a", "b"]], { as: "points", x: 0, y: 1, widthPx: 10, heightPx: 10 }).marks, []);
+  const alone = layoutPlot([[5, 5]], { as: "points", x: 0, y: 1, widthPx: 10, heightPx: 10 });
+  assert.deepEqual(alone.marks.map(({ x, y }) => [x, y]), [[0, 0]]);
+});
+
+test("only so many marks are named as there is room for", () => {
+  const marks = Array.from({ length: 100 }, (_, n) => ({ x: n }));
+  assert.equal(labelled(marks, 50, 500).length, 10);
+  assert.equal(labelled(marks.slice(0, 3), 50, 500).length, 3);
 });

@@ -95,6 +95,7 @@ class World:
             "token_id": token.id,
             "user_id": self.shared.pk,
             "table": "events",
+            "kind": "csv",
             "task": "map-1.0",
             "name": "steps",
             "username": "shared",

@@ -190,6 +190,28 @@ def test_all_hits_are_told_line_by_line(client: httpx.Client, replay: dict[str, 
     assert wrong.status_code == 422 and wrong.json()["error"]["detail"]["column"] == 1
 
 
+def test_a_question_in_sql_is_answered_in_pages_and_files(
+    client: httpx.Client, job: dict[str, Any], replay: dict[str, Any]
+) -> None:
+    address = f"/api/v1/jobs/{job['id']}/sql"
+    sql = "SELECT task, count(*) AS determinants FROM determinants GROUP BY task ORDER BY task"
+    answer = client.post(address, json={"sql": sql})
+    assert answer.status_code == 200, answer.text
+    page = answer.json()
+    assert page["columns"] == ["task", "determinants"] and not page["more"]
+    assert sum(row[1] for row in page["rows"]) == job["facts"]["determinants"]
+    second = client.post(address, params={"skip": 1, "limit": 1}, json={"sql": sql, "order": 1, "descending": True})
+    assert second.json()["rows"] == [page["rows"][-2]] and second.json()["more"]
+    steps = client.post(address, json={"sql": f"SELECT count(*) FROM replay_{replay['id']}.steps"})
+    assert steps.json()["rows"] == [[replay["steps"]]]
+    file = client.post(f"{address}/csv", json={"sql": sql})
+    assert file.headers["content-type"].startswith("text/csv") and file.headers["x-rows"] == str(len(page["rows"]))
+    assert file.text.splitlines()[1:] == [f'"{task}","{count}"' for task, count in page["rows"]]
+    for wrong in ("COPY events TO '/tmp/x'", "SELECT * FROM read_text('/etc/passwd')", "SELECT nothing", " "):
+        refused = client.post(address, json={"sql": wrong})
+        assert refused.status_code == 422 and "passwd" not in refused.json()["error"]["message"], refused.text
+
+
 def test_what_cannot_be_replayed_is_said(client: httpx.Client, job: dict[str, Any]) -> None:
     for asked in ({}, {"failure": 7}, {"failure": 0, "attempt": 0}, {"attempt": 0}):
         answer = client.post(f"/api/v1/jobs/{job['id']}/replays", json=asked)

@@ -152,7 +152,7 @@ def _values_of(client: httpx.Client, things: dict[str, Any], origin_ms: int) -> 
 def addresses(house: House) -> list[str]:
     """Every address of the URL conf that may be asked for, of every job, and those with queries that ask for more."""
     fixed = {"token_id": 1, "user_id": 1, "upload_id": "u_000000000000", "name": "steps", "task": "map-1.0",
-             "table": "events", "username": "reader", "note_id": 1, "breakpoint_id": 1}  # fmt: skip
+             "table": "events", "kind": "csv", "username": "reader", "note_id": 1, "breakpoint_id": 1}  # fmt: skip
     found = []
     for things in house.things:
         found += [filled(route, {**fixed, **things}) for route in ours()]
@@ -182,6 +182,7 @@ def addresses(house: House) -> list[str]:
             f"/{replay}/?part=outcome",
             f"/{job}/?task=orders.0",
         ]
+        found += [f"/{job}/sql/?q=FROM+{table}" for table in ("sinks", f"replay_{things['replay_id']}.state_changes")]
         found += [f"/compare/?job={things['job_id']}&task=map-1.0&attempt=0&other_attempt=1"]
     return list(dict.fromkeys(found))
 
