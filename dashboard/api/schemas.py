@@ -83,6 +83,18 @@ class TablePage(Schema):
     cursor: str | None = Field(description="Pass it on to get the next page; null on the last.")
 
 
+class HolderAt(Schema):
+    holder: str = Field(description="A task, or `world`: the outside.")
+    holder_attempt: int
+    upto: int = Field(description="Bytes from the start of the epoch that it had got by then.")
+    since_us: int = Field(description="When the last of them came.")
+    there: bool = Field(description="No later attempt of it had begun by then.")
+
+
+class HoldersAt(Schema):
+    holders: list[HolderAt]
+
+
 class QuestionIn(Schema):
     sql: str = Field(max_length=8_000, description="One SELECT.")
     order: int = Field(0, ge=0, le=500, description="The number of the answer's column to sort by, from 1; 0: none.")

@@ -20,7 +20,7 @@ SELECT seq, "offset", length, kind, channel, value, payload, record_count, times
        checkpoint_type, storage_ref, buffer_bytes, first_offset, records
 FROM {source}
 WHERE task = $task AND attempt = $attempt AND thread = $thread AND epoch = $epoch
-  AND seq {compared} $seq {kind}
+  AND seq {compared} $seq {more}
 ORDER BY seq {order} LIMIT $limit
 """
 
@@ -77,8 +77,9 @@ def determinants_from(
 ) -> DeterminantPage:
     """From a sequence number on."""
     rows = _rows(job, log, ">=", seq, kind, limit + 1)
-    earlier = _rows(job, log, "<", seq, kind, 1)
-    return _page(rows[:limit], bool(earlier), len(rows) > limit)
+    # Numbers count from 0 without gaps: only of one kind has it to be asked whether any stands before.
+    earlier = bool(_rows(job, log, "<", seq, kind, 1)) if kind else bool(rows) and rows[0].seq > 0
+    return _page(rows[:limit], earlier, len(rows) > limit)
 
 
 def determinants_before(
@@ -111,11 +112,16 @@ def _rows(job: PublishedJob, log: LogEpoch, compared: str, seq: int, kind: str, 
         "task": log.task, "attempt": log.attempt, "thread": log.thread, "epoch": log.epoch, "seq": seq, "limit": limit,
     }  # fmt: skip
     if kind:
-        params["kind"] = kind
+        params["kind"], more = kind, "AND kind = $kind"
+    elif compared == ">=":
+        # Of the other columns nothing is read then but what the page shows.
+        params["end"], more = seq + limit, "AND seq < $end"
+    else:
+        params["begin"], more = seq - limit, "AND seq >= $begin"
     sql = _SQL.format(
         source=source,
         compared=compared,
-        kind="AND kind = $kind" if kind else "",
+        more=more,
         order="DESC" if compared == "<" else "",
     )
     return [Determinant(*row) for row in job.rows(sql, params)]

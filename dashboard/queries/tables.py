@@ -14,8 +14,11 @@ import pyarrow as pa
 
 from dashboard.cursors import from_cursor, to_cursor
 from dashboard.problems import Problem
+from dashboard.queries.log_walk import LOG, Begin, Conditions, walk
+from ingest.lake.engine import Row
 from ingest.lake.readers import PublishedJob
 from ingest.lake.schema import LAKE_TABLES
+from ingest.lake.sealing import HIDDEN
 
 KEYS: dict[str, tuple[str, ...]] = {
     "determinants": ("task", "attempt", "thread", "epoch", "seq"),
@@ -39,17 +42,35 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 # In these a row may lack part of its key: a fault of a whole member has no offset, a checkpoint's total no task.
 INCOMPLETE_KEYS = frozenset({"checkpoints", "failures", "rejects", "events", "metrics", "sinks", "sources", "sites"})
-LOG = ("task", "attempt", "thread", "epoch")
 MOST_ROWS = 1000
+MOST_ROWS_OF_A_FILE = 100_000
+"""In a format that is not read by eye."""
 MOST_PAGE_BYTES = 8 << 20
 RANGE_SUFFIXES = {".from": ">=", ".to": "<"}
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """Rows as they are stored; `sealed`: signs stand in place of what is hidden."""
+
+    table: str
     columns: list[str]
-    rows: list[list[Any]]
+    values: list[Row]
     cursor: str | None
+    sealed: bool
+
+    @property
+    def rows(self) -> list[list[Any]]:
+        """As JSON has them."""
+        return [[_plain(value) for value in row] for row in self.values]
+
+    def arrow(self) -> pa.Table:
+        """With the columns' own types; what is hidden is text."""
+        hidden = HIDDEN.get(self.table, ()) if self.sealed else ()
+        fields = [pa.field(one.name, pa.string()) if one.name in hidden else one for one in _schema(self.table)]
+        columns = list(zip(*self.values, strict=True)) or [() for _ in fields]
+        arrays = [pa.array(values, one.type) for values, one in zip(columns, fields, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def table_page(job: PublishedJob, table: str, filters: Mapping[str, str], cursor: str, limit: int) -> Page:
@@ -57,12 +78,14 @@ def table_page(job: PublishedJob, table: str, filters: Mapping[str, str], cursor
     asked = _Asked(table)
     asked.filter(filters)
     skip = asked.start(cursor) if cursor else 0
-    source = _source(job, table, filters)
-    columns, rows = job.columns_and_rows(asked.sql(source, limit + 1, skip), asked.params)
-    shown = _within_bytes([list(map(_plain, row)) for row in rows[:limit]])
-    if len(shown) == len(rows):
-        return Page(columns, shown, None)
-    return Page(columns, shown, _following(table, columns, shown, cursor, skip))
+    columns, rows = list(asked.types), asked.rows(job, limit + 1, skip)
+    shown = _within_bytes(rows[:limit])
+    following = None if len(shown) == len(rows) else _following(table, columns, shown, cursor, skip)
+    return Page(table, columns, shown, following, job.sealed)
+
+
+def _schema(table: str) -> pa.Schema:
+    return LAKE_TABLES[table].schema
 
 
 class _Asked:
@@ -75,13 +98,24 @@ class _Asked:
         self.types = {field.name: field.type for field in LAKE_TABLES[table].schema}
         self.params: dict[str, Any] = {}
         self._where: list[str] = []
+        self._of_logs: list[str] = []
+        self._begin: Begin | None = None
+        self._from_seq: int | None = 0
 
     def filter(self, filters: Mapping[str, str]) -> None:
         for name, text in filters.items():
             column, compared = _column_of(name)
             if column not in self.types:
                 raise Problem(422, f"{name}: the table {self.table} has no such column.", detail=list(self.types))
-            self._where.append(f'"{column}" {compared} {self._bound(_value(name, self.types[column], text))}')
+            value = _value(name, self.types[column], text)
+            condition = f'"{column}" {compared} {self._bound(value)}'
+            if name == "seq.from" and self._from_seq is not None:
+                self._from_seq = value
+            elif column not in LOG:
+                self._from_seq = None
+            self._where.append(condition)
+            if column in LOG or (column == "kind" and compared == "="):
+                self._of_logs.append(condition)
 
     def start(self, cursor: str) -> int:
         """Begins at the cursor's key; gives how many rows of it were given before."""
@@ -89,19 +123,30 @@ class _Asked:
         *values, skip = from_cursor(cursor, [*(_python_type(self.types[name]) for name in key), int])
         if any(value is None for value in (*values, skip)) or skip < 0:
             raise Problem(422, "cursor: this is no cursor of this page. Begin without one.", code="bad-cursor")
+        if self.table == "determinants":
+            self._begin = Begin(tuple(values[: len(LOG)]), values[-1], skip)
+            return int(skip)
         bound = [self._bound(value) for value in values]
         names = [self._key_column(name) for name in key]
         # The first comparison says nothing new; it lets whole row groups be passed over.
         self._where += [f"{names[0]} >= {bound[0]}", f"ROW({', '.join(names)}) >= ROW({', '.join(bound)})"]
         return int(skip)
 
-    def sql(self, source: str, limit: int, skip: int) -> str:
+    def rows(self, job: PublishedJob, limit: int, skip: int) -> list[Row]:
+        """Of determinants there may be hundreds of millions, in files that the roll-ups lead to."""
+        if self.table != "determinants":
+            return job.rows(self._sql(limit, skip), self.params)
+        columns = ", ".join(f'"{name}"' for name in self.types)
+        conditions = Conditions(self._where, self._of_logs, self.params, self._from_seq)
+        return walk(job, columns, conditions, self._begin, limit)
+
+    def _sql(self, limit: int, skip: int) -> str:
         key = [self._key_column(name) for name in KEYS[self.table]]
         where = f"WHERE {' AND '.join(self._where)} " if self._where else ""
         columns = ", ".join(f'"{name}"' for name in self.types)
         # Rows of one key need an order too, or a second query could give them in another one.
         order = ", ".join(key) + (f", {columns}" if self.table in INCOMPLETE_KEYS else "")
-        return f"SELECT {columns} FROM {source} {where}ORDER BY {order} LIMIT {limit} OFFSET {skip}"
+        return f'SELECT {columns} FROM "{self.table}" {where}ORDER BY {order} LIMIT {limit} OFFSET {skip}'
 
     def _key_column(self, name: str) -> str:
         if self.table not in INCOMPLETE_KEYS:
@@ -114,15 +159,7 @@ class _Asked:
         return f"${name}"
 
 
-def _source(job: PublishedJob, table: str, filters: Mapping[str, str]) -> str:
-    """A page of one log reads the one file that holds it."""
-    if table != "determinants" or not all(name in filters for name in LOG):
-        return f'"{table}"'
-    task, attempt, thread, epoch = (filters[name] for name in LOG)
-    return job.log_source(task, int(attempt), thread, int(epoch))
-
-
-def _following(table: str, columns: list[str], shown: list[list[Any]], cursor: str, skip: int) -> str:
+def _following(table: str, columns: list[str], shown: list[Row], cursor: str, skip: int) -> str:
     types = {field.name: field.type for field in LAKE_TABLES[table].schema}
     at = [columns.index(name) for name in KEYS[table]]
     keys = [[_lacking(types[columns[i]]) if row[i] is None else row[i] for i in at] for row in shown]
@@ -175,11 +212,11 @@ def _plain(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def _within_bytes(rows: list[list[Any]]) -> list[list[Any]]:
+def _within_bytes(rows: list[Row]) -> list[Row]:
     """Fewer rows where they are large; never none, so that every page leads on."""
     left = MOST_PAGE_BYTES
     for count, row in enumerate(rows):
-        left -= sum(len(value) for value in row if isinstance(value, str)) + 8 * len(row)
+        left -= sum(len(value) for value in row if isinstance(value, str | bytes)) + 8 * len(row)
         if left < 0 and count:
             return rows[:count]
     return rows

@@ -155,3 +155,29 @@ def _job_of(data: Path, table: str, rows: list[tuple[Any, ...]]) -> PublishedJob
     LakeManifest("j_1", tuple(files)).write(staging)
     publish(data, staging, "j_1", "w", 0)
     return Lake(data).job("j_1")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_filters_over_many_logs_give_what_a_scan_gives(tmp_path: Path, seed: int) -> None:
+    """The way through the roll-ups and files of single logs must not show."""
+    rng = random.Random(seed)
+    job, _ = ingested_here(random_recording(seed + 50).pack(tmp_path / "made"), tmp_path / "data", part_bytes=900)
+    names = LAKE_TABLES["determinants"].schema.names
+    rows = job.rows("SELECT * FROM determinants ORDER BY task, attempt, thread, epoch, seq")
+    assert len({path.name for path in job.table_files("determinants")}) > 1
+    for _ in range(8):
+        filters, wanted = {}, rows
+        for name in rng.sample(
+            ("task", "attempt", "thread", "epoch", "kind", "seq", "length", "value"), rng.randrange(4)
+        ):
+            at, some = names.index(name), rng.choice(rows)[names.index(name)]
+            if some is None:
+                continue
+            if isinstance(some, str) or rng.random() < 0.5:
+                filters[name] = str(some)
+                wanted = [row for row in wanted if row[at] == some]
+            else:
+                filters |= {f"{name}.from": str(some - 1), f"{name}.to": str(some + 2)}
+                wanted = [row for row in wanted if row[at] is not None and some - 1 <= row[at] < some + 2]
+        found = [row for page in all_pages(job, "determinants", rng.choice((23, 90)), filters) for row in page.values]
+        assert found == wanted, f"seed {seed}, {filters}"
