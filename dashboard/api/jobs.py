@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Q
-from django.http import HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
 from ninja import P, QueryEx, Router, Status
 
 from dashboard import jobs, payloads
@@ -15,6 +15,7 @@ from dashboard.api.auth import caller
 from dashboard.api.presenting import job_detail, job_out, visible_job
 from dashboard.api.schemas import Error, JobDetail, JobPage
 from dashboard.cursors import from_cursor, to_cursor
+from dashboard.giving_back import Container, bundle_response
 from dashboard.models import Job
 from dashboard.problems import Problem
 
@@ -63,6 +64,12 @@ def retry_job(request: HttpRequest, job_id: str) -> Status[dict[str, Any]]:
     """Ingests once more what failed or was cancelled."""
     user = caller(request)
     return Status(202, job_detail(jobs.retry(_own(user, job_id), user), user))
+
+
+@router.get("/jobs/{job_id}/bundle", response={403: Error, 404: Error})
+def get_bundle(request: HttpRequest, job_id: str, container: Container = "zip") -> StreamingHttpResponse:
+    """The bundle as it came in, member by member and byte by byte, in the container that is asked for."""
+    return bundle_response(visible_job(caller(request), job_id), container)
 
 
 def _own(user: User, job_id: str) -> Job:

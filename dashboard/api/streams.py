@@ -1,9 +1,9 @@
-"""Answers that are told line by line while they are made: one JSON object a line."""
+"""Answers that are told while they are made: line by line, one JSON object a line, or in pieces of bytes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -27,6 +27,22 @@ async def _written(lines: Lines) -> AsyncIterator[bytes]:
             yield json.dumps(line, separators=(",", ":")).encode() + b"\n"
     finally:
         await sync_to_async(lines.close, thread_sensitive=False)()
+
+
+async def in_pieces(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Each made in a thread of the pool when the one before was sent; what is empty is left out."""
+    advance = sync_to_async(_next_piece, thread_sensitive=False)
+    try:
+        while (piece := await advance(pieces)) is not None:
+            if piece:
+                yield piece
+    finally:
+        if isinstance(pieces, Generator):
+            await sync_to_async(pieces.close, thread_sensitive=False)()
+
+
+def _next_piece(pieces: Iterator[bytes]) -> bytes | None:
+    return next(pieces, None)
 
 
 def _next(lines: Lines) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard import audits, joblog, jobs, payloads
 from dashboard.describing import outside
+from dashboard.giving_back import CONTAINERS
 from dashboard.models import Job
 from dashboard.models.status import PENDING
 from dashboard.own_code import runs_elsewhere
@@ -86,6 +87,7 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         "replays": shown_replays(job.replays.select_related("owner")[:8]),
         "log": shown_log(job.id, joblog.read(job.id)),
         "manifest": found.manifest if found else None,
+        "containers": CONTAINERS,
         "runs_elsewhere": found is not None and runs_elsewhere(found.manifest),
         "audit": audits.of(job),
         "ran_again": next((one for one in failures if None not in (one.attempt, one.next_attempt)), None),

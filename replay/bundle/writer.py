@@ -26,11 +26,8 @@ class BundleWriter:
 
     def __init__(self, out: Path | str, limits: Limits = _LIMITS):
         self.out = Path(out)
-        if self.out.exists() and not _is_empty_folder(self.out):
-            raise ReplayError("there is something already", path=str(self.out), remedy="Choose another name for it")
-        if not self.out.parent.is_dir():
-            raise ReplayError("its folder does not exist", path=str(self.out), remedy="Make the folder first")
-        self._suffix = next((one for one in SUFFIXES[::-1] if self.out.name.endswith(one)), "")
+        refuse_taken(self.out)
+        self._suffix = suffix_of(self.out)
         self._limits = limits
         # Of what is held; what was written is asked for on disk, so that a long recording takes no more memory.
         self._book = NameBook(limits)
@@ -125,6 +122,19 @@ class BundleWriter:
         self._held.clear()
         self._book = NameBook(self._limits)
         self._held_bytes = 0
+
+
+def refuse_taken(out: Path) -> None:
+    """Nothing is written over, and no folder made on the way."""
+    if out.exists() and not _is_empty_folder(out):
+        raise ReplayError("there is something already", path=str(out), remedy="Choose another name for it")
+    if not out.parent.is_dir():
+        raise ReplayError("its folder does not exist", path=str(out), remedy="Make the folder first")
+
+
+def suffix_of(out: Path) -> str:
+    """The suffix that names a container; empty for a folder."""
+    return next((one for one in SUFFIXES[::-1] if out.name.endswith(one)), "")
 
 
 def _is_empty_folder(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,6 @@ from dashboard.management.base import Command as Base
 from dashboard.management.base import Failure, Outcome
 from dashboard.models import Job
 from dashboard.opening import open_folder
-
-CHUNK_BYTES = 1 << 20
 
 
 class Command(Base):
@@ -35,28 +34,11 @@ class Command(Base):
 
 
 def export(pack_path: Path, out: Path) -> int:
-    from replay.bundle.members import MANIFEST
+    """How many members were written."""
+    from replay.bundle.giving_back import give_back
     from replay.bundle.pack import Pack
-    from replay.bundle.writer import BundleWriter
-    from replay.model import Manifest
 
     if not pack_path.exists():
         raise Failure("The job's bundle is no longer in the store.")
-    pack = Pack(pack_path)
-    try:
-        names = list(pack.names())
-        with BundleWriter(out) as writer:
-            for name in names:
-                if name != MANIFEST:
-                    _copy(pack, name, writer)
-            writer.close(Manifest.from_json(pack.read(MANIFEST)))
-    finally:
-        pack.close()
-    return len(names)
-
-
-def _copy(pack: Any, name: str, writer: Any) -> None:
-    writer.append(name, b"")
-    with pack.open(name) as member:
-        while chunk := member.read(CHUNK_BYTES):
-            writer.append(name, chunk)
+    with closing(Pack(pack_path)) as pack:
+        return give_back(pack, out)
