@@ -103,7 +103,7 @@ def retry(job: Job, user: Any) -> Job:
             raise Refused(f"The job is {row.status}; cancel it before trying again.")
         if row.status in READABLE:
             raise Refused("The job is ready; there is nothing to try again.")
-        _requeue(row, f"{user} asked to try again.")
+        requeue(row, f"{user} asked to try again.")
     return row
 
 
@@ -117,7 +117,7 @@ def reingest_if_older(job: Job) -> bool:
         row = Job.objects.select_for_update().get(id=job.id)
         if row.status not in READABLE or row.schema_version == SCHEMA_VERSION:
             return False
-        _requeue(row, f"Its tables have schema {row.schema_version}, this version reads {SCHEMA_VERSION}.")
+        requeue(row, f"Its tables have schema {row.schema_version}, this version reads {SCHEMA_VERSION}.")
     job.refresh_from_db()
     return True
 
@@ -284,7 +284,8 @@ def _same_content(user: Any, content_id: str) -> Job | None:
     return job
 
 
-def _requeue(row: Job, why: str) -> None:
+def requeue(row: Job, why: str) -> None:
+    """Within a transaction that holds the row."""
     if not store.pack_path(row.id).exists():
         raise Refused("Its bundle is no longer in the store; delete the job and upload the bundle again.")
     row.status, row.message = Status.QUEUED, ""

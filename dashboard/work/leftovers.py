@@ -22,7 +22,7 @@ SWITCH_GRACE_S = 60
 
 def remove() -> list[Path]:
     """Safe beside running work and arriving bundles, in this process and in others; what was removed."""
-    removed = [*_staging(), *_packs(), *_lake(), *_replays(), *_audits(), *remove_abandoned()]
+    removed = [*_staging(), *_packs(), *_lake(), *_replays(), *_audits(), *_logs(), *remove_abandoned()]
     for path in removed:
         log.info("removed a leftover: %s", path)
     return removed
@@ -76,6 +76,14 @@ def _audits() -> Iterable[Path]:
         if not JobAudit.objects.filter(report=report.name).exists():
             remove_path(report)
             yield report
+
+
+def _logs() -> Iterable[Path]:
+    """Of jobs that are gone. A log begins after its job's row was committed."""
+    for path in _entries(store.log_path("").parent):
+        if not Job.objects.filter(id=store.job_of(path)).exists():
+            remove_path(path)
+            yield path
 
 
 def _half_switched(lake: Path) -> Iterable[Path]:

@@ -167,3 +167,10 @@ def test_work_that_ended_long_ago_is_forgotten_but_for_what_pages_tell_of(job: J
     forget_ended_work()
     left = set(Work.objects.values_list("id", flat=True))
     assert left == {work.id, new_of_nothing, second} and not left & {old_of_nothing, first}
+
+
+def test_logs_of_jobs_that_are_gone_are_removed_and_others_stay(job: Job) -> None:
+    gone = store.log_path("j_000000000000")
+    gone.write_text("Killed between the row and its files.")
+    assert leftovers.remove() == [gone]
+    assert store.log_path(job.id).exists() and not gone.exists()
