@@ -9,13 +9,13 @@ from functools import cache
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import QuerySet
 
 from dashboard.models import Status, Work
 from dashboard.work import lease, supervise_audit, supervise_demo, supervise_ingest, supervise_replay
 from dashboard.work.claim import Claim, LeaseLost, claim, fenced, finish, set_status
 from dashboard.work.driver import WarmDriver
 from dashboard.work.sweep import Sweeper, write_log
+from dashboard.work.turn import next_of
 from ingest.launch import IngestError
 
 SPARE_AFTER_S = 2.0
@@ -71,27 +71,23 @@ class WorkService:
             log.info("the Spark driver could not be started ahead: %s", error)
 
     def run(self, work_id: int) -> None:
-        """What a message asks for, then whatever of its kind is queued; nothing while all places are taken."""
+        """A message only wakes: whatever of its kind is queued is done in turn; nothing while all places are taken."""
         kind = Work.objects.filter(id=work_id, state=Work.State.QUEUED).values_list("kind", flat=True).first()
         if kind is None:
             return
         slot = self._slots[Kind(kind)]
-        next_id: int | None = work_id
+        next_id = next_of(kind)
         # Looked at again after giving the place back: work queued in between found it taken.
         while next_id is not None and not self.stopping.is_set() and slot.acquire(blocking=False):
             try:
                 self._run_one(next_id)
             finally:
                 slot.release()
-            next_id = self._queued(kind).values_list("id", flat=True).first()
+            next_id = next_of(kind)
 
     def run_only(self, work_id: int) -> None:
         """For a command that does its own work and leaves what else is queued to the server."""
         self._run_one(work_id)
-
-    def _queued(self, kind: str) -> QuerySet[Work]:
-        # What killed its child before comes last, so that it keeps nobody waiting.
-        return Work.objects.filter(kind=kind, state=Work.State.QUEUED).order_by("deaths", "id")
 
     def _run_one(self, work_id: int) -> None:
         held = claim(work_id)

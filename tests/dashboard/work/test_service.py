@@ -8,10 +8,12 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from dashboard import joblog, jobs
-from dashboard.models import Job, Status, Work
+from dashboard.models import Job, Replay, Status, Work
 from dashboard.work.claim import claim
+from dashboard.work.queue import enqueue
 from dashboard.work.service import BROKEN, WorkService
 from dashboard.work.sweep import free_leases_of_the_folder
+from dashboard.work.turn import next_of
 from ingest.launch import DriverDied, IngestCancelled, IngestFailed, IngestRequest, IngestResult
 from tests.dashboard.work.conftest import write_bundle
 from tests.dashboard.work.world import FolderDriver
@@ -75,7 +77,34 @@ def statuses(queued: list[Job]) -> list[str]:
 def test_one_message_is_enough_for_all_that_is_queued(service: WorkService, queued: list[Job]) -> None:
     service.run(Work.objects.get(target=queued[1].id).id)
     assert statuses(queued) == [Status.READY] * 3
-    assert service.driver.order == [queued[1].id, queued[0].id, queued[2].id]
+    assert service.driver.order == [job.id for job in queued]
+
+
+def test_users_take_turns_and_who_asked_for_little_does_not_wait_for_who_asked_for_much(
+    service: WorkService, queued: list[Job], tmp_path: Path
+) -> None:
+    """Whichever message wakes the worker."""
+    other = User.objects.create_user("other")
+    theirs = [jobs.create_job_from_file(other, write_bundle(tmp_path / name, name), name) for name in ("four", "five")]
+    service.run(Work.objects.get(target=queued[2].id).id)
+    assert service.driver.order == [job.id for job in (queued[0], theirs[0], queued[1], theirs[1], queued[2])]
+    assert statuses([*queued, *theirs]) == [Status.READY] * 5
+
+
+def test_who_has_not_had_a_turn_for_longest_comes_first_whatever_the_kind(database: str, owner: User) -> None:
+    """Replays and audits count for themselves: many ingests of one user take no turn of their replays."""
+    other = User.objects.create_user("other")
+    job = Job.objects.create(owner=owner, name="one", content_id="one", status=Status.READY)
+    begun = enqueue(Work.Kind.INGEST, job.id)
+    replays = [Replay.objects.create(job=job, owner=who, task="map.0", attempt=0) for who in (owner, owner, other)]
+    works = [enqueue(Work.Kind.REPLAY, replay.id) for replay in replays]
+    assert claim(begun.id) is not None
+    order = []
+    while (number := next_of(Work.Kind.REPLAY)) is not None:
+        order.append(number)
+        assert claim(number) is not None
+    assert order == [works[0].id, works[2].id, works[1].id]
+    assert next_of(Work.Kind.INGEST) is None
 
 
 def test_a_job_that_kills_the_driver_keeps_nobody_waiting(service: WorkService, queued: list[Job]) -> None:
