@@ -15,6 +15,9 @@ from dashboard.management.base import Failure
 
 # Connections get this long to finish; with what work needs to end it stays below five seconds.
 GRACE_S = 1
+# Whoever keeps a connection for the next request closes it first: one that is sent while it is closed here is lost, and
+# some clients keep theirs for the five seconds that are uvicorn's own, proxies for a minute.
+KEEP_ALIVE_S = 75
 
 
 def address_of(host: str, port: int) -> str:
@@ -41,6 +44,7 @@ class Server(uvicorn.Server):
                 log_level="warning",
                 access_log=False,
                 timeout_graceful_shutdown=GRACE_S,
+                timeout_keep_alive=KEEP_ALIVE_S,
                 server_header=False,
                 proxy_headers=settings.BEHIND_TLS,
             )
