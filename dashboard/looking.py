@@ -81,6 +81,7 @@ def _at(written: StepReader, job_id: str, words: str, described: Described | Non
     )
     return {
         "step": row,
+        "instead": landing.instead,
         "causes": found["causes"],
         "chains": [[asdict(hop) for hop in chain] for chain in found["chains"]],
         "effects": followed["steps"],
@@ -104,7 +105,7 @@ def _words_of_step(at: dict[str, Any], steps: int) -> list[str]:
     row, causes = at["step"], {one["ref"]: one["text"] for one in at["causes"]}
     where = f"{row['task']} {row['actor']}, {row['state']}, epoch {row['epoch']}, record {row['record_count']:,}"
     lines = [f"  step {row['step']:,} of {steps:,}: {where}, {row['t_us'] / 1e6:.6f} s, {row['kind']}"]
-    lines.append(f"    {row['text']}")
+    lines += [f"    {text}" for text in (at["instead"], row["text"]) if text]
     for hop in at["chains"][0][1:]:
         folded = f" (by way of {len(hop['folded'])} steps of the recovery)" if hop["folded"] else ""
         lines.append(f"  because {hop['ref']}{folded}: {causes.get(hop['ref'], '')}")

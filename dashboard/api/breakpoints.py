@@ -56,7 +56,7 @@ def go(
             landing = moving.Landing(None, problem_of(wrong).message)
         found = None if landing.step is None else written.step(landing.step)
     why = "" if found else landing.why
-    return {"step": found, "why": why, "breakpoints": [kept[i].pk for i in landing.hit]}
+    return {"step": found, "why": why, "instead": landing.instead, "breakpoints": [kept[i].pk for i in landing.hit]}
 
 
 @router.get("/replays/{replay_id}/breakpoints", response={200: BreakpointList, 404: Error})

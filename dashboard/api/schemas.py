@@ -270,6 +270,7 @@ class HitsLine(Schema):
 class Landing(Schema):
     step: Step | None = Field(description="where it leads; null where it leads nowhere")
     why: str = Field(description="why it leads nowhere, in one sentence")
+    instead: str = Field(description="why it leads there and not to the step with that number, in one sentence")
     breakpoints: list[int] = Field(description="those that hit there, after `continue` and `reverse-continue`")
 
 

@@ -29,10 +29,12 @@ LAST = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """Where it leads, or why nowhere; and which of the breakpoints hit there, by their place among them."""
+    """Where it leads, or why nowhere; or why there, `instead` of where it was to lead; and which of the breakpoints hit
+    there, by their place among them."""
 
     step: int | None
     why: str = ""
+    instead: str = ""
     hit: Sequence[int] = field(default_factory=tuple)
 
 
@@ -42,11 +44,15 @@ def moved(
     """From a step by what was asked for. Raises `WrongSearch` where it is no words of moving and no search. What is not
     found may still come where the replay is `growing`; where it was cancelled or failed it will not."""
     landing = _moved(written, row, words, breakpoints)
-    if landing.step is not None or written.complete:
+    if written.complete or (landing.step is not None and not landing.instead):
         return landing
     if growing:
-        return replace(landing, why=f"{landing.why} Steps are still being written: {written.steps:,} so far.")
-    return replace(landing, why=f"{landing.why} The replay ended before its end, with {written.steps:,} steps.")
+        more = f"Steps are still being written: {written.steps:,} so far."
+    else:
+        more = f"The replay ended before its end, with {written.steps:,} steps."
+    if landing.instead:
+        return replace(landing, instead=f"{landing.instead} {more}")
+    return replace(landing, why=f"{landing.why} {more}")
 
 
 def _moved(written: StepReader, row: dict[str, Any], words: str, breakpoints: list[Search]) -> Landing:
@@ -57,13 +63,22 @@ def _moved(written: StepReader, row: dict[str, Any], words: str, breakpoints: li
         return Landing(0 if words == "first" else written.steps - 1)
     if found := _NUMBER.fullmatch(words):
         number = _whole(found["number"])
-        by = {"": number, "+": row["step"] + number, "-": row["step"] - number}[found["sign"]]
-        return Landing(min(max(0, by), written.steps - 1))
+        return _numbered(written, {"": number, "+": row["step"] + number, "-": row["step"] - number}[found["sign"]])
     if found := _OVER.fullmatch(words):
         return _over(written, row, found["unit"], back=bool(found["back"]))
     if found := _OUT.fullmatch(words):
         return _out(written, row, found["unit"])
     return _named(written, row, words) or _searched(written, row["step"], words)
+
+
+def _numbered(written: StepReader, number: int) -> Landing:
+    """The nearest there is: whoever asks for a number past an end wants to stand at that end, and to know it."""
+    last = written.steps - 1
+    if number > last:
+        return Landing(last, instead=f"This replay has no step {number:,}: this is its last one.")
+    if number < 0:
+        return Landing(0, instead="Nothing is before step 0: this is the first one.")
+    return Landing(number)
 
 
 def _over(written: StepReader, row: dict[str, Any], unit: str, *, back: bool) -> Landing:
@@ -95,7 +110,7 @@ def _named(written: StepReader, row: dict[str, Any], words: str) -> Landing | No
     if found := _NAMED.fullmatch(words):
         number = _whole(found["number"])
         if found["what"] == "step":
-            return Landing(min(number, written.steps - 1))
+            return _numbered(written, number)
         condition = Comparison(FIELDS[found["what"]], "=", number)
         if found["what"] == "record" and row["epoch"] is not None:
             condition = All((condition, Comparison(FIELDS["epoch"], "=", row["epoch"])))

@@ -75,8 +75,8 @@ def led(request: HttpRequest, replay: Replay) -> HttpResponse:
     except (WrongSearch, Problem, HiddenValues) as fault:
         messages.error(request, problem_of(fault).message, extra_tags="bad")
         return redirect(_address(request, replay, step))
-    if landing.step is None:
-        messages.info(request, landing.why)
+    if landing.step is None or landing.instead:
+        messages.info(request, landing.instead or landing.why)
     return redirect(_address(request, replay, step if landing.step is None else landing.step))
 
 

@@ -158,9 +158,29 @@ def test_a_link_past_the_end_opens_the_last_step(visit: Visit, replay: str) -> N
     page = visit().open(f"/replays/{replay}/?step=99999999")
     last = page.locator("#replay").get_attribute("data-last")
     expect(page.locator("#now")).to_have_attribute("data-shown", last or "")
+    page.wait_for_load_state("networkidle")  # panels that came later once took the sentence away
     expect(page.locator("#past-the-end")).to_have_text("This replay has no step 99,999,999: this is its last one.")
     page.keyboard.press("Shift+N")
     expect(page.locator("#past-the-end")).to_have_count(0)
+    page.keyboard.press("g")
+    page.keyboard.type("99,999,999")
+    page.keyboard.press("Enter")
+    expect(page.locator("#now")).to_have_attribute("data-shown", last or "")
+    expect(page.locator(".toast")).to_have_text("This replay has no step 99,999,999: this is its last one.")
+
+
+def test_what_came_with_the_page_stands_until_its_steps_come(visit: Visit, replay: str) -> None:
+    visitor = visit()
+    page = visitor.page
+    page.clock.install()
+    page.route("**/api/v1/replays/*/steps?*", lambda _: None)  # never answered
+    visitor.open(f"/replays/{replay}/?step=7")
+    sent = page.locator("#sentence-text").inner_text(), page.locator("#where").inner_text()
+    page.clock.fast_forward(60_000)
+    assert (page.locator("#sentence-text").inner_text(), page.locator("#where").inner_text()) == sent
+    page.keyboard.press("n")
+    page.clock.fast_forward(60_000)
+    expect(page.locator("#sentence-text")).to_have_text("Step 8 has not come yet.")
 
 
 def test_the_buttons_are_links_that_work_without_scripts(visit: Visit, replay: str) -> None:

@@ -72,7 +72,14 @@ function show() {
   const kept = panels.get(step);
   clearTimeout(panelTimer);
   if (kept) putInPlace(kept);
+  // What the server sent with the page is of this step already, and says more: that a link led past the end.
+  else if (shownPanels === step) panelTimer = setTimeout(asTheyStand, PANELS_AFTER_MS);
   else panelTimer = setTimeout(fetchPanels, PANELS_AFTER_MS);
+}
+
+function asTheyStand() {
+  page.removeAttribute("data-behind");
+  prefetch(step + direction);
 }
 
 /** What is known of this step. What stands there of another one is no longer passed off as this one's after a while. */
@@ -140,6 +147,7 @@ function keysIn(href) {
 /** Other keys of the state: typing replaces the address, turning a page adds to the history. */
 function showKeys(wanted, afterMs) {
   shownKeys = wanted;
+  shownPanels = undefined; // what stands there is of other keys
   panels.clear();
   clearTimeout(panelTimer);
   panelTimer = setTimeout(fetchPanels, afterMs);

@@ -26,7 +26,7 @@ export function showRow(row, kinds) {
 /** The step that was asked for has not come yet, or no server answers: no other one is passed off as it. */
 export function showAwaited(step) {
   const shown = document.getElementById("now");
-  if (!shown) return;
+  if (!shown || Number(shown.dataset.shown) === step) return; // as the server sent it
   delete shown.dataset.shown;
   document.getElementById("sentence-text").textContent = `Step ${count(step)} has not come yet.`;
   document.getElementById("sentence-kind").replaceChildren();

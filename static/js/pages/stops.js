@@ -45,6 +45,7 @@ export function stops(page) {
       leading = true;
       page.go(landing.step.step);
       showStopped(landing.breakpoints);
+      if (landing.instead) toast(landing.instead);
     } catch (fault) {
       if (fault.code === "bad-condition") toast(fault.message);
       else failed(fault);

@@ -83,6 +83,18 @@ def test_where_words_lead_nowhere_that_is_said_and_the_verdict_stands(
     assert "does not enter Nowhere" in text
 
 
+@pytest.mark.parametrize("words", ["99,999,999", "+99999999", "step 99999999"])
+def test_past_the_end_the_last_step_is_shown_and_said_to_stand_for_another(
+    words: str, bundle: str, kept: Kept, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, said = looked(capsys, bundle, "--at", words)
+    assert said["at"]["step"]["step"] == len(kept.rows) - 1
+    assert said["at"]["instead"] == "This replay has no step 99,999,999: this is its last one."
+    assert said["at"]["instead"] in text
+    text, said = looked(capsys, bundle, "--at", str(len(kept.rows) - 1))
+    assert said["at"]["instead"] == "" and "has no step" not in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
