@@ -118,4 +118,4 @@ def one_too_many(name: str, limits: Limits) -> BundleError:
 def refusal(name: str | bytes, why: str) -> BundleError:
     """A refused name, shown whatever its bytes."""
     shown = name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else name
-    return BundleError(why, path=printable(shown), remedy=_REMEDY)
+    return BundleError(why, path=printable(shown) or '""', remedy=_REMEDY)
