@@ -14,10 +14,13 @@ from dashboard import jobs, payloads
 from dashboard.api.auth import caller
 from dashboard.api.presenting import job_detail, job_out, visible_job
 from dashboard.api.schemas import Error, JobDetail, JobPage
+from dashboard.api.tables import readable
+from dashboard.chrome_trace import trace_response
 from dashboard.cursors import from_cursor, to_cursor
 from dashboard.giving_back import Container, bundle_response
 from dashboard.models import Job
 from dashboard.problems import Problem
+from dashboard.queries.graph import job_graph
 
 router = Router(tags=["jobs"])
 
@@ -70,6 +73,18 @@ def retry_job(request: HttpRequest, job_id: str) -> Status[dict[str, Any]]:
 def get_bundle(request: HttpRequest, job_id: str, container: Container = "zip") -> StreamingHttpResponse:
     """The bundle as it came in, member by member and byte by byte, in the container that is asked for."""
     return bundle_response(visible_job(caller(request), job_id), container)
+
+
+@router.get("/jobs/{job_id}/trace", response={404: Error, 409: Error})
+def get_trace(request: HttpRequest, job_id: str) -> StreamingHttpResponse:
+    """The recording as a Chrome trace in JSON, which Perfetto opens: what tasks were doing, their epochs, and every
+    sending of a buffer as a flow. It says nothing of what records and logs hold."""
+    job = visible_job(caller(request), job_id)
+    readable(job)
+    found = job_graph(job.id)
+    if found is None:
+        raise Problem(404, "The job's bundle is no longer in the store, and with it its tasks.", code="no-bundle")
+    return trace_response(job, found.manifest)
 
 
 def _own(user: User, job_id: str) -> Job:

@@ -10,8 +10,9 @@ from dashboard.queries import why_path
 from dashboard.queries.answers import Answer, own_log_bytes
 from dashboard.queries.failures import Failure, _ended
 from dashboard.queries.kinds import DETERMINANTS, STEPS
+from dashboard.queries.lanes import spans_of
 from dashboard.queries.summary import summary
-from dashboard.queries.timeline import _bands, _spans
+from dashboard.queries.timeline import _bands
 from replay.model import Manifest, Task
 
 MANIFEST = Manifest.from_json(
@@ -143,7 +144,7 @@ def test_epochs_stand_in_the_order_of_time_and_one_without_a_beginning_behind_th
 
 
 def test_a_tasks_time_is_told_without_gaps_or_overlaps() -> None:
-    spans = _spans(
+    spans = spans_of(
         [(0, 0, 0, True), (1, 5_400, 2, False)],
         [
             ("WaitingConnections", 5_500, 3),
@@ -165,7 +166,7 @@ def test_a_tasks_time_is_told_without_gaps_or_overlaps() -> None:
 
 def test_an_attempt_that_a_rollback_began_runs_at_once() -> None:
     starts = [(0, 0, 0, True), (1, 5_400, 2, False), (2, 5_800, 4, True)]
-    spans = _spans(starts, [("WaitingConnections", 5_500, 3)], [(0, 5_200, 1, False)], 9_000)
+    spans = spans_of(starts, [("WaitingConnections", 5_500, 3)], [(0, 5_200, 1, False)], 9_000)
     assert [(span["state"], span["attempt"]) for span in spans] == [
         ("Running", 0), ("Failed", 0), ("Standby", 1), ("WaitingConnections", 1), ("Running", 2),
     ]  # fmt: skip
@@ -173,7 +174,7 @@ def test_an_attempt_that_a_rollback_began_runs_at_once() -> None:
 
 def test_a_task_that_fails_as_it_enters_a_state_is_down_and_not_in_that_state() -> None:
     """Both events have one time: their numbers say which came first."""
-    spans = _spans(
+    spans = spans_of(
         [(0, 0, 0, True), (1, 300, 2, False)],
         [("Replaying", 400, 3), ("Running", 900, 5)],
         [(0, 200, 1, False), (1, 400, 4, False)],
@@ -183,7 +184,7 @@ def test_a_task_that_fails_as_it_enters_a_state_is_down_and_not_in_that_state() 
 
 
 def test_a_task_that_was_only_suspected_is_not_drawn_as_failed() -> None:
-    spans = _spans([(0, 0, 0, True), (1, 300, 2, False)], [("Running", 900, 3)], [(0, 200, 1, True)], 1_000)
+    spans = spans_of([(0, 0, 0, True), (1, 300, 2, False)], [("Running", 900, 3)], [(0, 200, 1, True)], 1_000)
     assert [span["state"] for span in spans] == ["Running", "Suspected", "Standby", "Running"]
 
 

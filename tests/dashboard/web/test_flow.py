@@ -124,6 +124,15 @@ def test_every_determinant_vector_goes_through_upload_into_the_lake(
     assert found == shown
 
 
+def test_a_recording_is_told_as_a_trace(client: httpx.Client, job: dict[str, Any]) -> None:
+    told = client.get(f"/api/v1/jobs/{job['id']}/trace").raise_for_status()
+    assert "trace.json" in told.headers["Content-Disposition"]
+    events = told.json()["traceEvents"]
+    sent = client.get(f"/api/v1/jobs/{job['id']}/tables/sendings", params={"limit": 1000}).json()
+    assert len(sent["rows"]) > 100 and sent["cursor"] is None
+    assert sum("sending" in one.get("args", {}) for one in events) == len(sent["rows"])
+
+
 def test_the_causal_path_is_worked_out_once(client: httpx.Client, job: dict[str, Any]) -> None:
     address = f"/api/v1/jobs/{job['id']}/paths/map-1.0"
     first, again = client.get(address), client.get(address)

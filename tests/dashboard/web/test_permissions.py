@@ -79,6 +79,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("DELETE", "api/v1/jobs/<job_id>"): Row(api(204, 403)),
     ("GET", "api/v1/jobs/<job_id>/holders"): Row(api(409), query="?task=map-1.0&t_us=1"),
     ("GET", "api/v1/jobs/<job_id>/bundle"): Row(api(404)),
+    ("GET", "api/v1/jobs/<job_id>/trace"): Row(api(409)),
     ("POST", "api/v1/jobs/<job_id>/cancel"): Row(api(200, 403)),
     ("POST", "api/v1/jobs/<job_id>/retry"): Row(api(409, 403)),
     ("GET", "api/v1/jobs/<job_id>/tables/<table>"): Row(api(409)),

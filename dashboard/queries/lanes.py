@@ -1,0 +1,62 @@
+"""What tasks were doing from when to when: running, down, and every state of their recoveries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ingest.lake.readers import Lake
+
+_STATES_SQL = """
+SELECT task, "to", t_us, n FROM events WHERE type = 'recovery-state' AND task IN (SELECT unnest($tasks)) ORDER BY n
+"""
+_STARTS_SQL = """
+SELECT task, attempt, t_us, n, attempt = 0 OR rollback IS NOT NULL FROM events
+WHERE type = 'attempt-started' AND task IN (SELECT unnest($tasks)) ORDER BY n
+"""
+_FAILED_SQL = """
+SELECT task, attempt, t_us, n, coalesce(cause, '') = 'suspected' FROM events
+WHERE type = 'task-failed' AND task IN (SELECT unnest($tasks)) ORDER BY n
+"""
+
+
+def lanes(lake: Lake, job: str, tasks: list[str], duration_us: int, *, observed: bool) -> list[dict[str, Any]]:
+    """Of each of these tasks, in their order."""
+    if not tasks:
+        return []
+    states = lake.rows(_STATES_SQL, {"tasks": tasks}, job=job)
+    starts = lake.rows(_STARTS_SQL, {"tasks": tasks}, job=job)
+    failed = lake.rows(_FAILED_SQL, {"tasks": tasks}, job=job)
+    return [
+        {
+            "task": task,
+            "spans": spans_of(
+                [(*row[1:-1], row[-1] or observed) for row in starts if row[0] == task],
+                [row[1:] for row in states if row[0] == task],
+                [row[1:] for row in failed if row[0] == task],
+                duration_us,
+            ),
+        }
+        for task in tasks
+    ]
+
+
+def spans_of(
+    starts: list[tuple[Any, ...]], states: list[tuple[Any, ...]], failed: list[tuple[Any, ...]], duration_us: int
+) -> list[dict[str, Any]]:
+    """What a task was doing from when to when: running, down, and every state of a recovery, in the events' order.
+
+    The first attempt runs at once, and so does one that a rollback began: neither has anything to recover. Those of an
+    engine that was only observed recover in no states that anybody recorded.
+    """
+    marks = [(t_us, n, state, None) for state, t_us, n in states]
+    marks += [(t_us, n, "Suspected" if suspected else "Failed", None) for _, t_us, n, suspected in failed]
+    marks += [(t_us, n, "Running" if at_once else "Standby", attempt) for attempt, t_us, n, at_once in starts]
+    marks.sort(key=lambda mark: mark[:2])
+    spans: list[dict[str, Any]] = []
+    attempt: int | None = None
+    for place, (t_us, _, state, begun) in enumerate(marks):
+        attempt = attempt if begun is None else begun
+        end_us = marks[place + 1][0] if place + 1 < len(marks) else duration_us
+        if end_us > t_us:
+            spans.append({"state": state, "attempt": attempt, "startUs": t_us, "endUs": end_us})
+    return spans
