@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
@@ -26,6 +27,7 @@ PRODUCTION_SETTINGS = (
 SLOWING = ("PYTHONDONTWRITEBYTECODE",)
 NO_TESTS_COLLECTED = 5
 BROWSER_TESTS = "tests/browser"
+SLOWEST_NAMED = 12
 
 
 @dataclass(slots=True)
@@ -68,6 +70,7 @@ class Pytest:
     arguments: list[str]
     shown_at_the_end: bool = False
     left_out: list[str] = field(default_factory=list)
+    taken_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     tests: int = 0
     status: int | None = None
     duration_s: float = 0.0
@@ -93,6 +96,7 @@ class Pytest:
     def _read(self, report: Path) -> None:
         for case in ElementTree.parse(report).iter("testcase"):
             self.tests += 1
+            self.taken_s[case.get("classname", "")] += float(case.get("time", 0))
             skipped = case.find("skipped")
             if skipped is not None and skipped.get("type") != "pytest.xfail":
                 self.left_out.append(f"{case.get('classname')}::{case.get('name')}: {skipped.get('message')}")
@@ -200,7 +204,11 @@ def summary(results: list[Check | Pytest], dirt: str, duration_s: float) -> int:
     print("\n=== Summary")
     for result in results:
         print(f"  {result.name:<18} {result.verdict:<22} {result.duration_s:6.1f} s")
-    left_out = [name for result in results if isinstance(result, Pytest) for name in result.left_out]
+    runs = [result for result in results if isinstance(result, Pytest)]
+    taken = sorted(((taken_s, name) for run in runs for name, taken_s in run.taken_s.items()), reverse=True)
+    if taken:
+        print("  slowest: " + ", ".join(f"{name} {taken_s:.0f} s" for taken_s, name in taken[:SLOWEST_NAMED]))
+    left_out = [name for run in runs for name in run.left_out]
     for name in left_out:
         print(f"  left out: {name}")
     if dirt:

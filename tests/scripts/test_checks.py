@@ -48,6 +48,14 @@ def test_left_out_tests_are_read_from_the_report(tmp_path: Path) -> None:
     assert run.left_out == ["test_it::test_left: no such service"]
 
 
+def test_files_that_take_longest_are_named(capsys) -> None:
+    one, other = ran(), ran()
+    one.taken_s.update({"tests.test_quick": 0.4, "tests.test_slow": 30.2})
+    other.taken_s.update({"tests.test_pages": 11.4})
+    checks.summary([one, other], "", 50.0)
+    assert "slowest: tests.test_slow 30 s, tests.test_pages 11 s, tests.test_quick 0 s" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("at_the_end", [True, False])
 def test_what_a_run_says_is_shown_whole(tmp_path: Path, capfd, at_the_end: bool) -> None:
     (tmp_path / "test_it.py").write_text("def test_bad():\n    assert 1 == 2, 'so it is'\n")
