@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NARROW, WIDE, Visitor
-from tests.browser.inspection import faults_of
+from tests.browser.inspection import faults_of, violations_of
 from tests.browser.site import KILLED
 from tests.browser.starting import audited
 
@@ -35,9 +35,13 @@ PAGES = {
     "sql with a mistake": ("/jobs/{killed}/sql/?q=SELECT+nothing+FROM+counts", "#refused"),
     "audit": ("/jobs/{killed}/audit/", "main"),
     "evidence": ("/jobs/{killed}/evidence/?of=event:12", "tr.chosen"),
+    "any set of failures": ("/jobs/{killed}/audit/failing/?failed=" + KILLED + "&at_ms=1400", "#asking-title"),
+    "attempts side by side": ("/compare/?job={killed}&task=" + KILLED + "&attempt=0&other_attempt=1", "#report-title"),
+    "which two attempts": ("/compare/?job={killed}", "#choose-title"),
     "replays": ("/jobs/{killed}/replays/", "main table"),
     "replay": ("/replays/{replay}/?step=500", "#strip canvas"),
     "replay at its beginning": ("/replays/{replay}/", "#strip canvas"),
+    "deleting a replay": ("/replays/{replay}/delete/", "h1"),
     "deleting a job": ("/jobs/{killed}/delete/", "h1"),
     "sharing": ("/jobs/{killed}/sharing/", "h1"),
     "account": ("/account/", "h1"),
@@ -51,14 +55,13 @@ def test_pages_can_be_read_by_everyone(
 ) -> None:
     visitor = visit(**look)
     audited(visitor.open(f"/jobs/{killed_job}/audit/"))
-    faults = {}
+    faults = []
     for name, (path, awaited) in PAGES.items():
         page = visitor.open(path.format(killed=killed_job, faulty=faulty_job, replay=replay))
         expect(page.locator(awaited).first).to_be_attached()
         _settle(page)
-        if found := faults_of(page):
-            faults[name] = found
-    assert faults == {}
+        faults += [f"{name}: {fault}" for fault in (*faults_of(page), *violations_of(page))]
+    assert not faults, "\n".join(faults)
 
 
 def test_a_page_that_is_not_there_says_so_in_the_same_look(visit: Callable[..., Visitor]) -> None:
@@ -66,7 +69,12 @@ def test_a_page_that_is_not_there_says_so_in_the_same_look(visit: Callable[..., 
     visitor.expects("404")
     page = visitor.open("/jobs/j_000000000000/")
     expect(page.get_by_role("heading", level=1)).to_have_text("There is nothing here")
-    assert faults_of(page) == []
+    assert [*faults_of(page), *violations_of(page)] == []
+
+
+def test_who_is_not_signed_in_can_read_the_way_in(visit: Callable[..., Visitor]) -> None:
+    page = visit(known=False).open("/login/")
+    assert [*faults_of(page), *violations_of(page)] == []
 
 
 def test_the_help_sheet_lists_the_keys_of_the_page(visit: Callable[..., Visitor], replay: str) -> None:
