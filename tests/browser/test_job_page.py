@@ -1,7 +1,10 @@
 """A job's pages: selecting a task, logs by sequence number, the moment on a causal path, faults explained."""
 
 import re
+import struct
 from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import expect
@@ -47,6 +50,41 @@ def test_the_page_says_what_happened_in_sentences(visit: Visit, killed_job: str)
     assert "running again" in summary
     assert page.locator(".phases rect").count() >= 4
     assert page.locator("details tr", has_text="recovered").count() == 1
+
+
+@pytest.mark.parametrize(("picture", "drawn"), [("timeline", ".timeline-svg"), ("graph", ".graph-svg")])
+def test_a_picture_is_kept_with_what_it_shows_and_the_link_to_it(
+    visit: Visit, killed_job: str, tmp_path: Path, picture: str, drawn: str
+) -> None:
+    visitor = visit()
+    page = visitor.open(f"/jobs/{killed_job}/?task=sink.0")
+    expect(page.locator(f"{drawn} rect").first).to_be_attached()
+    kept = {}
+    for kind in ("SVG", "PNG"):
+        menu = page.locator(f"details.keep[data-of={picture}]")
+        menu.locator("summary").focus()
+        page.keyboard.press("Enter")
+        with page.expect_download() as waited:
+            menu.get_by_role("button", name=f"As {kind}").click()
+        kept[kind] = tmp_path / f"kept.{kind.lower()}"
+        waited.value.save_as(kept[kind])
+        assert waited.value.suggested_filename == f"{killed_job}-{picture}.{kind.lower()}"
+    told = "".join(ElementTree.parse(kept["SVG"]).getroot().itertext())
+    assert f"/jobs/{killed_job}/?task=sink.0" in told and KILLED in told and "base64" in told
+    # What it looks like without the page's style: as many colours, and nothing that waits for a style.
+    source = kept["SVG"].read_text("utf-8")
+    assert (
+        "class=" not in source
+        and "style=" not in source
+        and "paint-order=" in source
+        and len(set(re.findall(r'fill="(rgb[^"]+)"', source))) > 2
+    )
+    head = kept["PNG"].read_bytes()[:24]
+    width, height = struct.unpack(">II", head[16:24])
+    assert head[:8] == b"\x89PNG\r\n\x1a\n" and width > 800 and height > 200
+    data = page.locator(f"details.keep[data-of={picture}] a").get_attribute("href")
+    answer = page.request.get(f"{visitor.site.url}{data}")
+    assert answer.ok and len(answer.text().splitlines()) > 1
 
 
 def test_what_could_not_be_read_is_explained(visit: Visit, faulty_job: str) -> None:
