@@ -1,8 +1,10 @@
-"""What `start` may be given: what can't be meant is refused before anything is recorded, or redacted, otherwise."""
+"""What `start` and tasks may be given: what can't be meant is refused before anything is recorded, or redacted,
+otherwise."""
 
 from __future__ import annotations
 
 import json
+import operator
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,6 +17,7 @@ Payload = Literal["full", "ref", "none"]
 Retry = Literal["replay"]
 _PAYLOADS = ("full", "ref", "none")
 _DUMPS = ("crash", "recovery", "exit")
+_LARGEST = 1 << 62
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -85,6 +88,18 @@ def redaction_for(
             remedy=f"Give both a key of tokens: start(…, key=…), or the variable {KEY_VARIABLE} with a file's name",
         )
     return made
+
+
+def whole(number: Any, what: str) -> int:
+    """As an int, as which numpy's may be given too. Raises `WrongUse`."""
+    try:
+        found = operator.index(number)
+    except TypeError:
+        kind = type(number).__qualname__
+        raise WrongUse(f"{what} is a whole number, not a value of the type {kind}") from None
+    if not -_LARGEST <= found < _LARGEST:
+        raise WrongUse(f"{what} has at most 62 bits")
+    return found
 
 
 def _check_listed(argument: str, names: Iterable[str], such_as: str) -> None:

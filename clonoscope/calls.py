@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from clonoscope import words as w
-from clonoscope.errors import RecordedFault, WrongUse
+from clonoscope.errors import RecordedFault, WrongUse, message_of
 from clonoscope.json_values import from_json, to_json
 from clonoscope.redaction import said
 from clonoscope.room import Room
@@ -103,7 +103,7 @@ def record_fault(log: Recording, call: Call, frame: FrameType, fault: BaseExcept
 
 def raised_of(log: Recording, fault: BaseException) -> dict[str, Any]:
     """An exception as it is recorded; with its arguments, where its message is not all of them."""
-    message = str(fault)
+    message = message_of(fault)
     raised = {"type": type_of(fault), "message": log.room.message(message)}
     arguments = list(fault.args)
     if arguments != [message] and raised["message"] == message and all(type(one) in _PLAIN for one in arguments):

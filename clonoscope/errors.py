@@ -9,6 +9,14 @@ class WrongUse(ReplayError):
     """An argument that can't be meant so."""
 
 
+def message_of(fault: BaseException | str) -> str:
+    """What an exception says; one of a job's own may fail of being asked."""
+    try:
+        return str(fault)
+    except Exception as failed:
+        return f"it can't be said: {type(failed).__qualname__}"
+
+
 class RecordedFault(Exception):
     """What an external call raised when it was recorded, where a replay may not make that very exception."""
 

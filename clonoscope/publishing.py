@@ -67,7 +67,7 @@ class _OfTask:
     vertex: str
     subtask: int
     operator: str
-    partitions: list[str] = field(default_factory=list)
+    partitions: dict[str, int] = field(default_factory=dict)
     begins: dict[int, int] = field(default_factory=dict)
     # Of the attempt before, as failures are numbered.
     failure: int | None = None
@@ -75,9 +75,7 @@ class _OfTask:
 
     def index(self, place: dict[str, Any]) -> int:
         name = f"{place['topic']}[{place['partition']}]" if place["topic"] else str(place["partition"])
-        if name not in self.partitions:
-            self.partitions.append(name)
-        return self.partitions.index(name)
+        return self.partitions.setdefault(name, len(self.partitions))
 
 
 class _Publisher:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clonoscope import words as w
-from clonoscope.segments import SUFFIX, Held, first_entry, read_segment, segments_of
+from clonoscope.segments import SUFFIX, Held, first_entry, newer_mark, read_segment, segments_of
+from replay.errors import ReplayError
 from replay.model import read_json
 
 CLOSED = b" closed"
@@ -104,12 +105,28 @@ class AttemptLog:
 
 
 def attempts_of(folder: Path) -> list[AttemptLog]:
-    """The attempts of all tasks, by task and number; of those that nothing is left of, just that."""
+    """The attempts of all tasks, by task and number; of those that nothing is left of, just that. Raises `ReplayError`
+    where a segment is of a version that can't be read: what it holds would seem never to have been."""
     found = []
     for path in sorted(folder.glob("tasks/*/*")):
         if path.is_dir() and path.name.isdecimal():
+            _check_version([segment for _, segment in segments_of(path)])
             found.append(attempt_in(path))
     return sorted(found, key=lambda one: (one.task, one.attempt))
+
+
+def _check_version(segments: list[Path]) -> None:
+    """One mark among others that are known is damage, and no version."""
+    try:
+        marks = {newer_mark(segment) for segment in segments}
+    except OSError:
+        return  # let go meanwhile
+    if len(marks) == 1 and (mark := marks.pop()):
+        raise ReplayError(
+            f"this version of clonoscope does not know segments with the mark {mark}",
+            path=str(segments[0]),
+            remedy="Read it with the version that wrote it, or with a newer one",
+        )
 
 
 def attempt_in(folder: Path) -> AttemptLog:
@@ -205,8 +222,9 @@ class _Walk:
         self.at_us = max(self.at_us, meta["at_us"])
         self.randoms = {}
         self.log.process, self.log.rests = meta["process"], held.ended is not None
-        for number, (topic, partition) in enumerate(meta["inputs"]):
-            self.log.inputs.setdefault(number, {"topic": topic, "partition": partition})
+        numbered = ([number, *place] for number, place in enumerate(meta["inputs"]))
+        for number, topic, partition in meta.get("named", numbered):
+            self.log.inputs[number] = {"topic": topic, "partition": partition}
         if meta["dropped"]:
             yield from self._after_dropped(meta)
         else:

@@ -7,6 +7,7 @@ import fcntl
 import json
 import logging
 import os
+import re
 import secrets
 import socket
 import sys
@@ -17,7 +18,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote
 
 from clonoscope import identity
 from clonoscope.arguments import Payload, Retry, check_arguments, check_code, check_when, redaction_for
@@ -40,6 +40,8 @@ OUTSIDE = "outside"
 stand_ins: list[Callable[[str], Any]] = []
 """What `start` gives in place of a recording, while a job's function is replayed where its code is."""
 _log = logging.getLogger("clonoscope")
+# What the name of a file may have everywhere.
+_TASK = re.compile(r"(?!\.)[A-Za-z0-9._~ -]+")
 
 
 def start(
@@ -185,10 +187,11 @@ class Recording:
         `handed_on`: its epochs are executed by one process now and by another then, and are one attempt all the same,
         until one of them fails or is executed once more.
         """
-        if not vertex or quote(vertex, safe="-_. ") != vertex or vertex.startswith(".") or subtask < 0:
+        named = isinstance(vertex, str) and vertex and _TASK.fullmatch(vertex)
+        if not named or type(subtask) is not int or subtask < 0 or not isinstance(operator, str):
             raise WrongUse(
                 f"a task can't be called {vertex!r}, {subtask}",
-                remedy="Letters, digits, dots, dashes and underscores, and a number from 0",
+                remedy="Letters, digits, dots, dashes and underscores, a number from 0, and a text as operator",
             )
         with self._lock:
             name = f"{vertex}.{subtask}"

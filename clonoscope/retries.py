@@ -20,6 +20,7 @@ from typing import Any
 from clonoscope import words as w
 from clonoscope.before import Answer, Before, Place, attempts_below, find, furthest, reached_of
 from clonoscope.calls import Call, encoded_of, fault_of, raised_of, record_fault, record_value, same, type_of
+from clonoscope.errors import message_of
 from clonoscope.json_values import from_json
 from clonoscope.reading import RETRY_BEGAN, RETRY_ENDED, processes_of
 from clonoscope.room import Room
@@ -357,7 +358,7 @@ def _given_back(fields: dict[str, Any], call: Call) -> tuple[Any, Exception | No
     try:
         if isinstance(raised, dict):
             fault = fault_of(raised, call.raises)
-            exact = type_of(fault) == raised["type"] and str(fault) == raised["message"]
+            exact = type_of(fault) == raised["type"] and message_of(fault) == raised["message"]
             return _NOTHING, fault if exact else None
         if "value" not in fields or fields.get("approximate") or _has_token(fields["value"]):
             return _NOTHING, None

@@ -17,6 +17,8 @@ from replay.model import json_bytes
 
 # After a segment could not be had, how long until one is asked for again: a job must not wait for a full disk.
 _RETRY_S = 0.01
+# What the names of inputs may take of each segment.
+_NAMES_BYTES = 16 << 10
 
 Quick = dict[int, tuple[CodeType, int]]
 QuickTimes = dict[int, tuple[CodeType, int, int]]
@@ -35,6 +37,9 @@ class SegmentedLog:
         "_exact",
         "_generation",
         "_lost",
+        "_named",
+        "_named_from",
+        "_places",
         "_random_sites",
         "_retry_at",
         "_why",
@@ -94,6 +99,9 @@ class SegmentedLog:
         self.epoch: int | None = None
         # Topic and partition to the number that words have.
         self.inputs: dict[tuple[str, int], int] = {}
+        # The same the other way round; from which on this segment's first entry names them, and which of those before.
+        self._places: list[tuple[str, int]] = []
+        self._named_from, self._named = 0, set[int]()
         self.segment: Segment | None = None
         # By the place in its code that a call stands at: that code, and what is subtracted from (or added to) a value
         # to have its word; of times also what is, where one record was taken since the word before. Anew for every
@@ -221,9 +229,10 @@ class SegmentedLog:
             end, self.view, self.reals = self.pos, NO_WORDS, NO_REALS
             try:
                 segment, meta = self._next_segment(needed_words)
-            except OSError as fault:
+            except Exception as fault:
                 self._retry_at = now + _RETRY_S
-                self._why = fault.strerror or str(fault)
+                said = fault.strerror if isinstance(fault, OSError) else None
+                self._why = said or f"no segment could be begun: {type(fault).__qualname__}"
                 self.room.at_fault(f"{self.task}: {self._why}")
                 return False
             self._seal(end)
@@ -255,6 +264,33 @@ class SegmentedLog:
             sealed.seal(min(end, len(sealed.view)))
             self.room.filled(self, sealed)
 
+    # --- inputs ---
+
+    def declare(self, topic: str, partition: int) -> int:
+        """The number of an input that is new."""
+        self.inputs[topic, partition] = number = len(self._places)
+        self._places.append((topic, partition))
+        self.put_json(w.INPUT, {"input": number, "topic": topic, "partition": partition})
+        return number
+
+    def name(self, number: int) -> None:
+        """So that this segment can be read by itself: where inputs are many, its first entry has not all of them."""
+        if number < self._named_from and number not in self._named:
+            topic, partition = self._places[number]
+            self._named.add(number)
+            self.put_json(w.INPUT, {"input": number, "topic": topic, "partition": partition})
+
+    def _names(self) -> dict[str, Any]:
+        """All inputs in their order; or, of many, the last ones and the one that is being read, by number."""
+        first, room = len(self._places), _NAMES_BYTES
+        while first and (room := room - len(json_bytes(self._places[first - 1]))) >= 0:
+            first -= 1
+        self._named_from, self._named = first, {self.input}
+        if not first:
+            return {"inputs": self._places}
+        numbers = sorted({max(self.input, 0), *range(first, len(self._places))})
+        return {"inputs": [], "named": [[number, *self._places[number]] for number in numbers]}
+
     def _meta(self) -> bytes:
         """The first entry says all that is needed to read this segment without the ones before."""
         return json_bytes(
@@ -271,7 +307,7 @@ class SegmentedLog:
                 "next": self.next_offset,
                 "dropped": self._lost,
                 "why": self._why if self._lost else "",
-                "inputs": list(self.inputs),
+                **self._names(),
             }
         )
 

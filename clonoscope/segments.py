@@ -34,6 +34,7 @@ from clonoscope.words import (
 
 SUFFIX = ".seg"
 SEGMENT_BYTES = 256 << 10
+_MARK = b"CLNSEG"
 NO_WORDS = memoryview(bytearray()).cast("Q")
 NO_REALS = memoryview(bytearray()).cast("d")
 """What a log without a segment writes into: every store is refused."""
@@ -120,6 +121,17 @@ class Held:
     sealed: bool
     end: int
     ended: int | None = None
+
+
+def newer_mark(path: Path) -> str:
+    """The mark of a segment that another version of this library has written, and this one can't read; else nothing."""
+    with open(path, "rb") as file:
+        mark = file.read(WORD_BYTES)
+    # As the machine that wrote it has its words.
+    mark = mark if mark.startswith(_MARK) else mark[::-1]
+    known = mark in [one.to_bytes(WORD_BYTES, "little") for one in MAGICS]
+    numbered = mark.startswith(_MARK) and mark.removeprefix(_MARK).isdigit()
+    return mark.decode() if numbered and not known else ""
 
 
 def read_segment(path: Path) -> Held | None:

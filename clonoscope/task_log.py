@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Any
 
 from clonoscope import words as w
+from clonoscope.arguments import whole
 from clonoscope.calls import Call, record_fault, record_value
 from clonoscope.segmented_log import SegmentedLog
 from clonoscope.sites import Site, site_at
@@ -203,11 +204,11 @@ class TaskLog(SegmentedLog):
     def take(self, number: int, offset: int) -> None:
         """A record was taken from an input; one that follows the record before costs nothing in the segment. Every
         record comes by here: of one in order nothing is called, so that no other thread comes between."""
-        adv = self.adv
-        if offset != self.next_offset or number != self.input or adv == _ADVANCE_MOST:
-            self._turn_to(number, offset)
-            adv = self.adv
-        self.next_offset = until = offset + 1
+        adv, place = self.adv, self.next_offset
+        if offset != place or number != self.input or adv == _ADVANCE_MOST:
+            self._turn_to(number, whole(offset, "an offset"))
+            adv, place = self.adv, self.next_offset
+        self.next_offset = until = place + 1
         self.adv = adv + 1
         try:
             self.view[_PROGRESS] = until - self.lead
@@ -234,6 +235,9 @@ class TaskLog(SegmentedLog):
             self.flush_advance()
         if number == self.input and offset == self.next_offset:
             return
+        if number < self._named_from:
+            self._make_room()
+            self.name(number)
         if number < w.SITES_MOST and 0 <= offset < w.LOW_BITS:
             self.put(w.TAKE << w.KIND_SHIFT | number << w.SITE_SHIFT | offset)
         else:

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clonoscope import words as w
+from clonoscope.arguments import whole
 from clonoscope.durability import sync
-from clonoscope.errors import WrongUse
+from clonoscope.errors import WrongUse, message_of
 from clonoscope.json_values import encoded, json_in, to_json
 from clonoscope.redaction import ID, KEY, said
 from clonoscope.retries import RetriedLog
@@ -20,6 +21,9 @@ from replay.model import json_bytes
 if TYPE_CHECKING:
     from clonoscope.recording import Recording
 
+_TOPIC_BYTES_MOST = 1500
+# More is no cause, and an end must have room in a segment.
+_CAUSE_MOST = 10_000
 T = TypeVar("T")
 Place = tuple[str, int]
 Lineage = Sequence[tuple[str, int]]
@@ -113,6 +117,7 @@ class Task:
 
     def end_epoch(self, checkpoint: int | None = None) -> None:
         """All of the epoch's records are done; its outputs may leave. It acknowledges that checkpoint, or the next."""
+        checkpoint = None if checkpoint is None else whole(checkpoint, "a checkpoint")
         log, redaction = self.log, self.recording.redaction
         for (topic, partition), (first, count, digest) in self._hashes.items():
             place = {"input": log.inputs.get((topic, partition)), "first": first, "records": count}
@@ -141,9 +146,9 @@ class Task:
 
     def fail(self, fault: BaseException | str) -> None:
         """The attempt is over; what comes next is another."""
-        named = "" if isinstance(fault, str) else f"{type(fault).__qualname__}: "
+        named = f"{type(fault).__qualname__}: " if isinstance(fault, BaseException) else ""
         self.log.flush_advance()
-        self.end_attempt("failed", cause=named + said(self.recording.message(str(fault))))
+        self.end_attempt("failed", cause=named + self._why(fault)[:_CAUSE_MOST])
 
     def begin_attempt(self, why: str = "") -> None:
         """The task begins once more; ends the attempt before, if it has not ended."""
@@ -179,29 +184,31 @@ class Task:
         """A record was taken. `record`, as [key, timestamp, value], is kept with payload `full`; `data`, its bytes,
         goes into the hash of the epoch's records of that input."""
         log = self.log
-        number = log.inputs.get((topic, partition))
-        if number is None:
+        try:
+            number = log.inputs[topic, partition]
+        except (KeyError, TypeError):
             number = self._declare(topic, partition)
+        if data is not None and type(data) is not bytes:
+            data = _bytes(data)
         if self._retried is not None:
+            offset = whole(offset, "an offset")
             self._retried.took((topic, partition), offset, offset + 1, data=data)
         log.take(number, offset)
         if data is not None:
             begun = self._hashes.get((topic, partition))
-            first, count, digest = begun or (offset, 0, self.recording.redaction.hashing())
+            first, count, digest = begun or (log.next_offset - 1, 0, self.recording.redaction.hashing())
             digest.update(len(data).to_bytes(4, "big"))
             digest.update(data)
             self._hashes[topic, partition] = first, count + 1, digest
         if record is not None and self.recording.payload == "full":
-            self._put(w.RECORD, {"input": number, "offset": offset, "record": self._kept(record)})
+            self._put(w.RECORD, {"input": number, "offset": log.next_offset - 1, "record": self._kept(record)})
 
     def records(self, found: Iterable[T], first: int, *, topic: str = "", partition: int = 0) -> Iterator[T]:
         """Gives what is found, and takes each as it is given: offsets count from `first`. Cheaper than `take`."""
         log, retried = self.log, self._retried
         take = log.take
-        number = log.inputs.get((topic, partition))
-        if number is None:
-            number = self._declare(topic, partition)
-        for offset, record in enumerate(found, first):
+        number = self._number_of(topic, partition)
+        for offset, record in enumerate(found, whole(first, "an offset")):
             if retried is not None:
                 retried.took((topic, partition), offset, offset + 1)
             take(number, offset)
@@ -219,13 +226,15 @@ class Task:
     ) -> None:
         """Records `first` up to, and without, `until` are taken, with one entry for all of them; `records`, if given,
         are kept with payload `full`."""
+        first, until = whole(first, "an offset"), whole(until, "an offset")
         if not 0 <= first <= until:
             raise WrongUse(f"a range of offsets can't go from {first} to {until}")
+        if not isinstance(sha256, str):
+            raise WrongUse(f"a hash is hexadecimal digits, not a value of the type {type(sha256).__qualname__}")
         log = self.log
-        number = log.inputs.get((topic, partition))
-        if number is None:
-            number = self._declare(topic, partition)
+        number = self._number_of(topic, partition)
         log.flush_advance()
+        log.name(number)
         hashed = self.recording.redaction.hashed(sha256) if sha256 else {}
         if self._retried is not None:
             self._retried.took((topic, partition), first, until, sha256="".join(hashed.values()))
@@ -236,11 +245,17 @@ class Task:
             for offset, record in enumerate(records, first):
                 self._put(w.RECORD, {"input": number, "offset": offset, "record": self._kept(record)})
 
+    def _number_of(self, topic: str, partition: int) -> int:
+        try:
+            return self.log.inputs[topic, partition]
+        except (KeyError, TypeError):
+            return self._declare(topic, partition)
+
     def _declare(self, topic: str, partition: int) -> int:
-        number = len(self.log.inputs)
-        self.log.inputs[topic, partition] = number
-        self._put(w.INPUT, {"input": number, "topic": topic, "partition": partition})
-        return number
+        """Segments to come name it, so that it must be what a segment can hold."""
+        if not isinstance(topic, str) or not _can_be_named(topic):
+            raise WrongUse(f"a topic is a text of at most {_TOPIC_BYTES_MOST} bytes of UTF-8")
+        return self.log.declare(topic, whole(partition, "a partition"))
 
     def output(
         self,
@@ -292,6 +307,11 @@ class Task:
 
     def outputs(self, records: Sequence[Any]) -> None:
         """Records that left together, of nobody knows which records: one entry holds as many as it can."""
+        try:
+            records = list(records)
+        except Exception as fault:
+            self._lose("outputs", fault)
+            return
         if records and self._retried is None and not self.recording.redaction.active:
             try:
                 data = json_bytes({"records": [encoded(record) for record in records], "source": []})
@@ -345,6 +365,7 @@ class Task:
 
     def state(self, checkpoint: int, operator: Any) -> None:
         """The operator's state at a checkpoint: that of the beginning of the epoch of the same number."""
+        checkpoint = whole(checkpoint, "a checkpoint")
         self._put(w.STATE, {"checkpoint": checkpoint, "state": self._kept(operator)})
 
     def event(self, kind: str, **fields: Any) -> None:
@@ -369,11 +390,11 @@ class Task:
         try:
             self.log.put_json(kind, fields)
         except Exception as fault:
-            self.log.gap(f"an entry could not be written as JSON: {self._why(fault)}"[:200])
+            self.log.lose(f"an entry could not be written as JSON: {self._why(fault)}"[:200])
 
-    def _why(self, fault: BaseException) -> str:
+    def _why(self, fault: BaseException | str) -> str:
         # Half of a pair has no place in a log.
-        return said(self.recording.message(str(fault))).encode("utf-8", "backslashreplace").decode()
+        return said(self.recording.message(message_of(fault))).encode("utf-8", "backslashreplace").decode()
 
 
 def _text(data: Any) -> Any:
@@ -383,6 +404,19 @@ def _text(data: Any) -> Any:
         except UnicodeDecodeError:
             return to_json(data)
     return data
+
+
+def _bytes(data: Any) -> bytes:
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    raise WrongUse(f"data is a record's bytes, not a value of the type {type(data).__qualname__}")
+
+
+def _can_be_named(topic: str) -> bool:
+    try:
+        return len(json_bytes(topic)) <= _TOPIC_BYTES_MOST
+    except UnicodeEncodeError:
+        return False  # half of a pair
 
 
 def _now_us() -> int:

@@ -17,6 +17,7 @@ from clonoscope.adapters import spark_values as values
 from clonoscope.adapters.spark_containers import container_of
 from clonoscope.adapters.spark_shapes import NotMade, all_of, as_it_was, known_by, known_parts, merged, shape_of
 from clonoscope.calls import Call, type_of
+from clonoscope.errors import message_of
 from clonoscope.json_values import to_json
 from clonoscope.tasks import Task
 from replay.model import json_bytes
@@ -234,7 +235,7 @@ class Border:
 
     def refused(self, fault: BaseException) -> dict[str, Any]:
         """The same, of what was raised."""
-        return {"raised": {"type": type_of(fault), "message": str(fault)}}
+        return {"raised": {"type": type_of(fault), "message": message_of(fault)}}
 
     def collected(self, found: Any) -> dict[str, Any]:
         """What the driver's function collected of its batch; each row is taken."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from clonoscope.adapters import spark_values as values
 from clonoscope.adapters.spark_border import CALLS, ROWS, WRITER, Border, tell_how, watched
+from clonoscope.errors import message_of
 from clonoscope.recording import Recording
 from clonoscope.redaction import said
 from clonoscope.services import current
@@ -379,7 +380,7 @@ class Work:
         try:
             take(found)
         except Exception as fault:  # whatever a value is, the job goes on
-            why = said(self.task.recording.message(str(fault)))
+            why = said(self.task.recording.message(message_of(fault)))
             self.task.log.gap(f"what was taken here can't be recorded: {type(fault).__qualname__}: {why}"[:200])
 
     def _step(self, step: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:

@@ -1,10 +1,15 @@
-"""Words of segments as they were written before are read as they were meant."""
+"""Segments as they were written before are read as they were meant; those that nobody knows are refused."""
 
 from array import array
 from pathlib import Path
 
+import pytest
+
+import clonoscope
 from clonoscope import words as w
+from clonoscope.command import main
 from clonoscope.segments import read_segment
+from tests.clonoscope.recorded import recording
 
 BASE_US = 1_795_000_000_123_456
 
@@ -29,3 +34,30 @@ def test_times_in_seconds_of_a_segment_of_before_are_nanoseconds(tmp_path: Path)
     assert held is not None and held.torn == []
     found = [(one.advance, one.site, one.seconds) for one in held.entries[1:]]
     assert found == [(adv, site, (BASE_US * 1000 + past) / 1e9) for adv, site, past in asked]
+
+
+@pytest.mark.parametrize("command", ["show", "dump"])
+def test_a_segment_of_a_version_that_nobody_knows_is_refused(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with recording(tmp_path) as made, made.task("p").epoch(0):
+        clonoscope.time()
+    (path,) = made.folder.rglob("*.seg")
+    data = path.read_bytes()
+    for mark in (b"CLNSEG03", b"30GESNLC"):  # that of a machine with the other order of bytes
+        path.write_bytes(mark + data[8:])
+        assert main([command, str(made.folder)]) == 1
+        said = capsys.readouterr().err
+        assert f"{path}: this version of clonoscope does not know segments with the mark CLNSEG03" in said
+        assert "with the version that wrote it, or with a newer one" in said
+    path.write_bytes(data)
+    assert main([command, str(made.folder)]) == 0
+
+
+def test_a_job_goes_on_beside_segments_that_it_does_not_know(tmp_path: Path) -> None:
+    for _ in range(2):
+        with recording(tmp_path, retry="replay", dump_on=["exit", "recovery"]) as made, made.task("p").epoch(0):
+            clonoscope.time()
+        for path in made.folder.rglob("0/*.seg"):
+            path.write_bytes(b"CLNSEG03" + path.read_bytes()[8:])
+    assert {path.parent.name for path in made.folder.rglob("*.seg")} == {"0", "1"}
