@@ -8,13 +8,14 @@ from __future__ import annotations
 import base64
 import binascii
 import bisect
-import math
+import contextlib
 import re
-from collections import Counter
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from clonoscope.secret_rules import secrets_in
 from replay.bundle.container import Readable
 from replay.bundle.containers import open_container
 from replay.errors import printable
@@ -23,42 +24,19 @@ _PIECE_CHARS = 8 << 20
 _OVERLAP_CHARS = 16 << 10
 _LEAST_KNOWN = 8
 _NESTED_MOST = 4
-_ENTROPY_LEAST_BITS = 3.0
-_ENTROPY_LONG_BITS = 3.5
-_LONG = 20
 _SECRET_NAMES = re.compile(r"pass|secret|token|key|credential|auth|private", re.IGNORECASE)
 
-_RULES = {
-    "an AWS access key": r"\b(?:AKIA|ASIA|AROA|AIDA)[0-9A-Z]{16}\b",
-    "a Google API key": r"\bAIza[0-9A-Za-z_-]{35}",
-    "a Google OAuth token": r"\bya29\.[0-9A-Za-z_-]{20,}",
-    "a GitHub token": r"\b(?:gh[pousr]_[0-9A-Za-z]{30,}|github_pat_[0-9A-Za-z_]{22,})",
-    "a GitLab token": r"\bglpat-[0-9A-Za-z_-]{20,}",
-    "a Slack token": r"\bxox[abeoprs]-[0-9A-Za-z-]{10,}",
-    "a Slack webhook": r"hooks\.slack\.com/services/T[0-9A-Za-z]+/B[0-9A-Za-z]+/[0-9A-Za-z]{16,}",
-    "a Stripe key": r"\b[rs]k_live_[0-9A-Za-z]{16,}",
-    "a JSON web token": r"\beyJ[0-9A-Za-z_-]{8,}\.eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,}",
-    "a private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|\bAGE-SECRET-KEY-1[0-9A-Z]{20,}",
-    "a password in a URL": r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>\\]{0,100}:(?P<held>[^\s/@\"'<>\\]{3,200})@",
-    "a secret in a URL's query": r"[?&;](?:[a-z_-]{0,20}(?:token|secret|passw(?:or)?d|apikey|api[_-]key|sig|auth)"
-    r"|signature|key)=(?P<held>[^&\s\"'<>\\]{6,})",
-    "credentials in a header": r"\b(?:Bearer|Basic)\s+(?P<held>[0-9A-Za-z+/=._~-]{16,})",
-}  # fmt: skip
-_NAMED = re.compile(
-    r"(?:passw(?:or)?d|passphrase|\bpwd|secret|token|api[_-]?key|access[_-]?key|credential|private[_-]?key)"
-    r"[\w-]{0,20}[\"'\s]{0,3}[:=]\s{0,3}(?P<quote>[\"']?)(?P<held>[^\s\"',;{}\[\]()<>\\]{8,200})",
-    re.ASCII | re.IGNORECASE,
-)
-_COMPILED = {
-    kind: re.compile(rule, re.ASCII | (re.IGNORECASE if "URL" in kind or "header" in kind else 0))
-    for kind, rule in _RULES.items()
-}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _SHORT_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": " ", "f": " "}
 _WIDE = re.compile("\0()()")
-_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}={0,2}")
-_PLAIN = re.compile(r"[A-Za-z_.$]+")
-_NOTHING = ("null", "none", "true", "false", "undefined", "redacted")
+_PERCENT = re.compile(r"%()([0-9a-fA-F]{2})")
+_PERCENTS = re.compile(r"%(?:3[adAD]|40|2[2fF])")
+# In lines too, as mail has it, also where their ends are escaped.
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{24,}(?:(?:(?:\\+[rn])+|\r?\n)[A-Za-z0-9+/_-]{16,})*={0,2}")
+_LINE_END = re.compile(r"\\+[rn]|\r?\n")
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){20,}")
+_PACKED = (b"\x1f\x8b", b"\x78\x9c", b"\x78\x01", b"\x78\xda")
+_UNPACKED_MOST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +73,62 @@ def _in_member(name: str, stream: Readable, known: Mapping[str, str]) -> Iterato
     lined, offset, lines, rest = name.endswith((".json", ".ndjson")), 0, 1, ""
     while data := stream.read(_PIECE_CHARS):
         text = rest + data.decode("latin-1")  # a byte is a letter, so that offsets are those of bytes
+        ends: list[int] = []  # of lines, looked for once where there is anything to tell
         for at, kind in _in_text(text, known):
-            line = lines + text.count("\n", 0, at) if lined else None
-            yield Secret(name, offset + at, line, kind)
+            if lined and not ends:
+                ends = [*_line_ends(text), len(text)]
+            yield Secret(name, offset + at, lines + bisect.bisect_left(ends, at) if lined else None, kind)
         rest = text[-_OVERLAP_CHARS:]
         gone = len(text) - len(rest)
         offset, lines = offset + gone, lines + text.count("\n", 0, gone)
 
 
+def _line_ends(text: str) -> Iterator[int]:
+    at = text.find("\n")
+    while at >= 0:
+        yield at
+        at = text.find("\n", at + 1)
+
+
 def _in_text(text: str, known: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    for seen, places in _forms(text):
-        for at, kind in _secrets(seen, known):
-            yield places.of(at), kind
+    """Also within what is written in other letters, and within that; all that is in one is looked through at once."""
+    places, suffix = _Places(), ""
+    for _ in range(_NESTED_MOST):
+        for seen, formed in _forms(text, places):
+            for at, kind in secrets_in(seen, known):
+                yield formed.of(at), kind + suffix
+        text, places = _decoded(text, places)
+        suffix = ", in base64"
+        if not text:
+            return
+
+
+def _decoded(text: str, before: _Places) -> tuple[str, _Places]:
+    """What base64 and hexadecimal digits in it stand for, one behind the other."""
+    parts, places, length = [], _Places(before), 0
     for match in _BASE64.finditer(text):
-        inner = _decoded(match[0])
-        for seen, _ in _forms(inner) if inner else ():
-            for _, kind in _secrets(seen, known):
-                yield match.start(), f"{kind}, in base64"
+        for inner in _meant(match[0]):
+            places.add(length, match.start(), whole=True)
+            parts.append(inner + "\n\n")
+            length += len(inner) + 2
+    return "".join(parts), places
+
+
+def _meant(written: str) -> Iterator[str]:
+    if _HEX.fullmatch(written):
+        data = bytes.fromhex(written)
+        if data.isascii():
+            yield data.decode()
+        return
+    joined = _LINE_END.sub("", written).rstrip("=").translate({45: 43, 95: 47})
+    try:
+        data = base64.b64decode(joined + "=" * (-len(joined) % 4), validate=True)
+    except (ValueError, binascii.Error):
+        return
+    yield data.decode("latin-1")
+    if data.startswith(_PACKED):
+        with contextlib.suppress(zlib.error):
+            yield zlib.decompressobj(wbits=47).decompress(data, _UNPACKED_MOST).decode("latin-1")
 
 
 class _Places:
@@ -121,25 +138,29 @@ class _Places:
         self._before = before
         self._at: list[int] = [0]
         self._was: list[int] = [0]
+        self._whole = False
 
-    def add(self, at: int, was: int) -> None:
-        """From here on."""
+    def add(self, at: int, was: int, *, whole: bool = False) -> None:
+        """From here on; `whole`: all of it stood there."""
         self._at.append(at)
         self._was.append(was)
+        self._whole = whole
 
     def of(self, at: int) -> int:
         """A place, as it was at the very first."""
         nearest = bisect.bisect_right(self._at, at) - 1
-        was = self._was[nearest] + at - self._at[nearest]
+        was = self._was[nearest] + (0 if self._whole else at - self._at[nearest])
         return was if self._before is None else self._before.of(was)
 
 
-def _forms(text: str) -> Iterator[tuple[str, _Places]]:
-    """As it stands; without escapes, as often as JSON stands in JSON; without the zeros of wide letters."""
-    places = _Places()
+def _forms(text: str, places: _Places) -> Iterator[tuple[str, _Places]]:
+    """As it stands; without the zeros of wide letters; without the escapes of URLs; without those of JSON, as often as
+    JSON stands in JSON."""
     yield text, places
     if "\0" in text:
         yield _without(text, _WIDE, places)
+    if _PERCENTS.search(text):
+        yield _without(text, _PERCENT, places)
     for _ in range(_NESTED_MOST):
         if "\\" not in text:
             return
@@ -150,48 +171,10 @@ def _forms(text: str) -> Iterator[tuple[str, _Places]]:
 def _without(text: str, pattern: re.Pattern[str], before: _Places) -> tuple[str, _Places]:
     parts, places, end, length = [], _Places(before), 0, 0
     for match in pattern.finditer(text):
-        made = chr(int(match[1], 16)) if match[1] else _SHORT_ESCAPES.get(match[2], match[2])
+        digits = match[2] if pattern is _PERCENT else match[1]
+        made = chr(int(digits, 16)) if digits else _SHORT_ESCAPES.get(match[2], match[2])
         parts += [text[end : match.start()], made]
         length += match.start() - end + len(made)
         end = match.end()
         places.add(length, end)
     return "".join([*parts, text[end:]]), places
-
-
-def _decoded(text: str) -> str:
-    try:
-        padded = text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4)
-        return base64.b64decode(padded.translate({45: 43, 95: 47}), validate=True).decode("latin-1")
-    except (ValueError, binascii.Error):
-        return ""
-
-
-def _secrets(text: str, known: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    for kind, rule in _COMPILED.items():
-        for match in rule.finditer(text):
-            yield match.start(), kind
-    for match in _NAMED.finditer(text):
-        if _is_secret(match["held"], quoted=bool(match["quote"]), is_password="pass" in match[0].lower()):
-            yield match.start(), "a secret, by the name before it"
-    for kind, value in known.items():
-        at = text.find(value)
-        while at >= 0:
-            yield at, kind
-            at = text.find(value, at + 1)
-
-
-def _is_secret(held: str, *, quoted: bool, is_password: bool) -> bool:
-    """Whether a value looks as if somebody had drawn it, or, of a password, chosen it."""
-    if held.lower().startswith(_NOTHING) or len(set(held)) < 4:
-        return False
-    if is_password and (quoted or not _PLAIN.fullmatch(held)):
-        return True
-    bits = _entropy_bits(held)
-    drawn = any(map(str.isdigit, held)) or (len(held) >= _LONG and bits >= _ENTROPY_LONG_BITS)
-    return drawn and bits >= _ENTROPY_LEAST_BITS
-
-
-def _entropy_bits(text: str) -> float:
-    """Of a letter."""
-    shares = [count / len(text) for count in Counter(text).values()]
-    return -sum(share * math.log2(share) for share in shares)

@@ -231,8 +231,10 @@ class SegmentedLog:
                 segment, meta = self._next_segment(needed_words)
             except Exception as fault:
                 self._retry_at = now + _RETRY_S
-                said = fault.strerror if isinstance(fault, OSError) else None
-                self._why = said or f"no segment could be begun: {type(fault).__qualname__}"
+                if isinstance(fault, OSError):
+                    self._why = fault.strerror or str(fault)
+                else:  # whatever it is, the job goes on
+                    self._why = f"no segment could be begun: {type(fault).__qualname__}"
                 self.room.at_fault(f"{self.task}: {self._why}")
                 return False
             self._seal(end)

@@ -11,7 +11,6 @@ from tests.clonoscope.engines import ROOT
 
 # A session of seconds is over before thorough compiling and a collector of several threads pay.
 JAVA_OPTIONS = "-XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1 -Xss4m"
-EXAMPLE = ROOT / "docs" / "examples" / "orders.py"
 
 
 class SparkJob:

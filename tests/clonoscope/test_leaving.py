@@ -1,6 +1,8 @@
 """Before a bundle leaves: secrets that were planted are found and not repeated, and who has no key reads nothing."""
 
 import base64
+import gzip
+import hashlib
 import io
 import json
 import random
@@ -50,6 +52,47 @@ def planted(seed: int) -> dict[str, str]:
         "credentials in a header": f"Authorization: Bearer {drawn(chooser, _WORD, 32)}",
         "a secret, by the name before it": f'client_secret = "{drawn(chooser, _WORD + "+/", 40)}"',
     }
+
+
+def elsewhere_written(seed: int) -> dict[str, str]:
+    """By the way in which people write them down, texts with secrets in them."""
+    chooser = random.Random(seed)
+    chosen, token, key = f"Tr0ub4dor&{chooser.randrange(99)}", drawn(chooser, _WORD, 32), drawn(chooser, _WORD, 64)
+    known = "AKIA" + drawn(chooser, _UPPER, 16)
+    padded = f"{'x' * 70} {known} {'y' * 30}".encode()
+    return {
+        "a pair": repr([("X-Auth-Token", token)]),
+        "a list of headers": json.dumps([["Authorization", token]]),
+        "a scheme of its own": json.dumps({"Authorization": f"token {token}"}),
+        "bytes": repr({"password": b"s3cr3t!!x"}),
+        "an environment": f"environ({{'DB_PASS': '{chosen}'}})",
+        "a container's variable": json.dumps({"name": "DB_PASSWORD", "value": chosen}),
+        "XML": f"<password>{chosen}</password>",
+        "HTML": f"password=&quot;{chosen}&quot;",
+        "an arrow": f"password => {chosen}",
+        "words": "host=db password='correct horse battery' dbname=shop",
+        "an option": f"tool --token {token}",
+        "a user's option": f"curl -u shop:{chosen} https://example.org",
+        "a file of logins": f"machine example.org login shop password {chosen}",
+        "a storage's key": f"AccountName=shop;AccountKey={key};EndpointSuffix=example.org",
+        "a URL of a token alone": f"https://{token}@example.org/shop.git",
+        "a URL with a sign in its password": "postgresql://shop:p@ss@w0rd@db.example.org/shop",
+        "a database of its own": f"jdbc:oracle:thin:shop/{chosen}@db.example.org:1521/shop",
+        "a URL within a URL": f"https://example.org/?next=postgresql%3A%2F%2Fshop%3A{token}%40db%2Fshop",
+        "a webhook": f"https://discord.com/api/webhooks/{drawn(chooser, string.digits, 18)}/{key}",
+        "first letters": f"npm_{drawn(chooser, _WORD, 36)}",
+        "a model's key": f"sk-proj-{drawn(chooser, _WORD, 40)}7",
+        "base64 within base64": base64.b64encode(base64.b64encode(f"{known} and more".encode())).decode(),
+        "base64 in lines": base64.encodebytes(padded).decode(),
+        "packed": base64.b64encode(gzip.compress(padded)).decode(),
+        "hexadecimal digits": known.encode().hex(),
+    }
+
+
+@pytest.mark.parametrize("place", ["answer", "bytes"])
+def test_secrets_are_found_however_they_are_written(place: str, tmp_path: Path) -> None:
+    for number, (way, text) in enumerate(elsewhere_written(11).items()):
+        assert scan(record_with(tmp_path / str(number), text, place)), f"{way}: {text!r}"
 
 
 PLACES = ("answer", "in text", "bytes", "wide", "exception", "failure", "output", "state", "event")
@@ -103,7 +146,14 @@ def test_a_recording_without_secrets_has_none(tmp_path: Path) -> None:
                     "token": "t0ps3cr3t-x91",
                     "tokens": 17,
                     "key": f"sku-{offset}",
-                    "url": "http://a.b/c?page=2",
+                    "url": "http://a.b/c?page=2&next=%2Fd%2Fe",
+                    "session": f"{offset:032x}",
+                    "note": "passed, see --verbose; no token, no secret: 17 of 200",
+                    "sha256": hashlib.sha256(b"%d" % offset).hexdigest(),
+                    "pass": True,
+                    "total_tokens": 123_456_789_012 + offset,
+                    "pwd": "/srv/orders/17",
+                    "style": "sk-circle-fade-dot-item-large",
                 }
                 clonoscope.external(lambda one: one, found)
                 clonoscope.uuid4()

@@ -1,8 +1,10 @@
 """The example of the tour: its driver is killed when the shop has the orders, before Spark commits the batch."""
 
 import json
-import os
+import shlex
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
@@ -11,61 +13,66 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from docs.examples.shop import JOB, KILLED_AT, ORDERS, night
 from replay.bundle.reader import open_bundle
 from replay.guarantees.observed.delivery import delivery
 from tests.clonoscope.adapted import dumped, gaps, shown, side_by_side
+from tests.clonoscope.engines import ROOT
 from tests.clonoscope.replayed_here import replayed
-from tests.clonoscope.spark_jobs import EXAMPLE, SparkJob
-from tests.clonoscope.spark_shop import Shop, open_shop
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-KILLED_AT = 1
-ORDERS = {0: range(1200, 1204), 1: range(1204, 1208), 2: range(1208, 1212)}
+Told = tuple[Path, list[dict[str, Any]]]
 LINE = next(
     f"orders.py:{number} `{line.strip()}`"
-    for number, line in enumerate(EXAMPLE.read_text().splitlines(), 1)
+    for number, line in enumerate(JOB.read_text().splitlines(), 1)
     if "clonoscope.external(ask" in line
 )
 
 
-def put_orders(folder: Path) -> None:
-    (folder / "in").mkdir()
-    for batch, orders in ORDERS.items():
-        path = folder / "in" / f"{batch}.json"
-        found = [{"order": order, "sku": "lamp" if order == 1207 else "cup"} for order in orders]
-        path.write_text("".join(json.dumps(one) + "\n" for one in found))
-        os.utime(path, (1_000_000 + batch, 1_000_000 + batch))
+def tour() -> list[str]:
+    """What the README tells people to type, of this example."""
+    lines = (line.strip() for line in (ROOT / "README.md").read_text("utf-8").splitlines())
+    return [line for line in lines if line.startswith(".venv/bin/python ") and "/tmp/night" in line]
 
 
-def run_and_kill(folder: Path, shop: Shop, *more: str) -> None:
-    """When the shop is told that the batch is through, and before the job is told that it was heard."""
-    job = SparkJob(EXAMPLE, folder, shop.address, *more, logs=folder)
-    shop.told = lambda batch: job.kill() if batch == KILLED_AT else None
-    assert job.wait() == -9, (folder / "orders.log").read_text()[-6000:]
-    shop.told = lambda batch: None
-    assert not (folder / "checkpoint" / "commits" / str(KILLED_AT)).exists()
-    shop.prices["lamp"] = 24.9
+def typed(command: str, folder: Path) -> str:
+    """What comes of a line of the tour; an audit says by its status that a verdict is not good."""
+    line = command.replace("/tmp/night", str(folder)).replace(".venv/bin/python", sys.executable)
+    ended = subprocess.run(shlex.split(line), cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == (3 if " audit " in command else 0), f"{line}\n{ended.stdout}{ended.stderr}"[-6000:]
+    return ended.stdout
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Shop]:
-    folder = tmp_path_factory.mktemp("orders")
-    put_orders(folder)
-    with open_shop() as shop:
-        run_and_kill(folder, shop)
-        SparkJob(EXAMPLE, folder, shop.address, logs=folder).succeed()
-    with dumped(folder / "recordings" / "orders", folder / "orders.zip"):
-        return folder, shop
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """A night, and what the shop holds in the morning."""
+    folder = tmp_path_factory.mktemp("orders") / "night"
+    first, second, *_ = tour()
+    assert "The shop holds 16 orders of 12 numbers; 1207 went out for 19.9 and 24.9." in typed(first, folder)
+    typed(second, folder)
+    with closing(sqlite3.connect(folder / "shop.db")) as data:
+        data.row_factory = sqlite3.Row
+        return folder, [dict(row) for row in data.execute('SELECT "order", sku, price FROM orders')]
 
 
-def test_the_shop_has_the_orders_of_the_batch_twice(told: tuple[Path, Shop]) -> None:
-    folder, shop = told
-    again = [(one["order"], one["price"]) for one in shop.orders if one["order"] in ORDERS[KILLED_AT]]
+def test_the_tour_can_be_typed(told: Told) -> None:
+    folder, _ = told
+    compared, audited, replayed_here = (typed(line, folder) for line in tour()[2:])
+    assert "the call ask gave 19.9 at 4 records of epoch 1, by " + LINE in compared and "gave 24.9" in compared
+    assert audited.count("1207 twice: price 19.9 and 24.9") >= 2 and "Outside: At least once" in audited
+    assert "identical: " in replayed_here and "8 results, of 8 records and 8 answers" in replayed_here
+
+
+def test_the_shop_has_the_orders_of_the_batch_twice(told: Told) -> None:
+    folder, orders = told
+    again = [(one["order"], one["price"]) for one in orders if one["order"] in ORDERS[KILLED_AT]]
     assert [price for order, price in again if order == 1207] == [19.9, 24.9] and len(again) == 8
-    assert len(shop.orders) == 16 and gaps(folder / "recordings" / "orders") == []
+    assert len(orders) == 16 and gaps(folder / "recordings" / "orders") == []
 
 
-def test_the_recording_shows_order_1207_twice_with_two_prices_and_names_the_line(told: tuple[Path, Shop]) -> None:
+def test_the_recording_shows_order_1207_twice_with_two_prices_and_names_the_line(
+    told: Told,
+) -> None:
     folder, _ = told
     with open_bundle(folder / "orders.zip") as bundle:
         looked_up, written = (side_by_side(bundle, f"orders-{name}.0") for name in ("price", "write"))
@@ -84,14 +91,16 @@ def test_the_recording_shows_order_1207_twice_with_two_prices_and_names_the_line
     assert "output" in written["compared"] and "differ in output too" in written["sentence"]
 
 
-def test_the_recording_says_at_least_once_with_order_1207_and_both_prices_and_the_line(told: tuple[Path, Shop]) -> None:
-    folder, shop = told
+def test_the_recording_says_at_least_once_with_order_1207_and_both_prices_and_the_line(
+    told: Told,
+) -> None:
+    folder, held = told
     with open_bundle(folder / "orders.zip") as bundle:
         verdict = delivery(bundle)
     assert verdict is not None and verdict["verdict"] == "at least once", verdict
     assert "orders-write.0 gave the outputs of 4 source records to the outside more than once" in verdict["sentence"]
     # What the shop holds says the same.
-    orders = [one["order"] for one in shop.orders]
+    orders = [one["order"] for one in held]
     assert verdict["outputs"] == len(orders) and verdict["count"] == sum(orders.count(one) > 1 for one in set(orders))
     first, *others = verdict["twice"]
     assert first["said"] == "1207 twice: price 19.9 and 24.9" and (first["epoch"], first["attempts"]) == (1, [0, 1])
@@ -119,11 +128,9 @@ def audited(bundle: Path, orders: Iterable[dict[str, Any]], capsys: pytest.Captu
     return section | {"status": status, "delivery": told["delivery"]}
 
 
-def test_the_shop_itself_says_at_least_once_order_1207_twice(
-    told: tuple[Path, Shop], capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder, shop = told
-    found = audited(folder / "orders.zip", shop.orders, capsys)
+def test_the_shop_itself_says_at_least_once_order_1207_twice(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, held = told
+    found = audited(folder / "orders.zip", held, capsys)
     assert (found["status"], found["verdict"], found["delivery"]) == (3, "at least once", "at least once"), found
     assert found["numbers"] | {"twice": 4, "differing": 1, "lost": 0, "made_up": 0, "rows": 16} == found["numbers"]
     first, *others = found["claims"]
@@ -133,7 +140,7 @@ def test_the_shop_itself_says_at_least_once_order_1207_twice(
     assert {one.partition(":")[0] for one in first["evidence"]} == {"outside", "source", "sink"}
 
 
-def test_attempts_are_batches_that_ran_again(told: tuple[Path, Shop], tmp_path: Path) -> None:
+def test_attempts_are_batches_that_ran_again(told: Told, tmp_path: Path) -> None:
     folder, _ = told
     with open_bundle(folder / "orders.zip") as bundle:
         for task in ("orders-price.0", "orders-write.0"):
@@ -150,11 +157,9 @@ def test_attempts_are_batches_that_ran_again(told: tuple[Path, Shop], tmp_path: 
 
 
 @pytest.mark.parametrize("attempt", [0, 1])
-def test_prices_are_looked_up_again_without_spark_and_without_a_shop(
-    told: tuple[Path, Shop], attempt: int, tmp_path: Path
-) -> None:
+def test_prices_are_looked_up_again_without_spark_and_without_a_shop(told: Told, attempt: int, tmp_path: Path) -> None:
     folder, _ = told
-    code = EXAMPLE.read_text()
+    code = JOB.read_text()
     (tmp_path / "orders.py").write_text(code)
     called = ("--attempt", attempt, "--", folder, "http://no.shop")
     found = replayed(tmp_path, folder / "orders.zip", "orders-price.0", *called)
@@ -167,10 +172,7 @@ def test_prices_are_looked_up_again_without_spark_and_without_a_shop(
 def test_with_precise_retries_and_a_sink_that_knows_orders_the_same_kill_ends_exactly_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    put_orders(tmp_path)
-    with open_shop() as shop:
-        run_and_kill(tmp_path, shop, "replay")
-        SparkJob(EXAMPLE, tmp_path, shop.address, "replay", logs=tmp_path).succeed()
+    shop = night(tmp_path, "replay")
     # The batch was written twice, and every order is what it was.
     assert len(shop.orders) == 16
     assert all(shop.by_number[order["order"]] == order for order in shop.orders)
