@@ -18,11 +18,11 @@ _OF_RECORDS = ("take", "record", "seen", "hash")
 
 
 def attempts_below(above: Path, attempt: int | None) -> list[int]:
-    """The numbers of a task's attempts before one, the latest first."""
+    """The numbers of a task's attempts before one, the latest first; none where nobody can look."""
     try:
         found = (int(one.name) for one in above.iterdir() if one.name.isdecimal())
         return sorted((one for one in found if attempt is None or one < attempt), reverse=True)
-    except FileNotFoundError:
+    except OSError:
         return []
 
 

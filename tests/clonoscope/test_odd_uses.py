@@ -83,6 +83,22 @@ def test_the_job_fails_of_its_own_exception_whatever_that_says(
     assert len(failed) == 2 and all(cause.startswith(f"{type(fault).__qualname__}: ") for cause in failed)
 
 
+@pytest.mark.parametrize("settings", [{}, {"retry": "replay"}], ids=str)
+def test_a_task_whose_folder_cannot_be_is_a_gap(settings: dict[str, Any], tmp_path: Path) -> None:
+    with recording(tmp_path, **settings) as made:
+        for _ in range(2):
+            with made.task("x" * 300).epoch(0) as task:
+                task.take(0, topic="in")
+                assert clonoscope.external(lambda: 7) == 7
+        assert made.faults and "File name too long" in made.faults[0]
+
+
+@pytest.mark.parametrize("subtask", ["1", None, 1.0, -1])
+def test_what_is_no_number_of_a_subtask_is_refused(subtask: Any, tmp_path: Path) -> None:
+    with recording(tmp_path) as made, pytest.raises(clonoscope.WrongUse, match="a task can't be called 'p'"):
+        made.task("p", subtask)
+
+
 def test_offsets_may_be_numbers_of_numpy(small: int, tmp_path: Path) -> None:
     with recording(tmp_path, payload="full") as made, made.task("p").epoch(0) as task:
         for offset in np.arange(1000, dtype=np.int64):
