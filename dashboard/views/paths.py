@@ -21,9 +21,7 @@ from dashboard.queries.task import task_attempts
 from dashboard.views.access import visible_job
 from dashboard.views.parameters import one_of, whole
 from dashboard.views.telling import tells_problems
-
-# Working a path out reads the whole bundle: above this size the page comes first and the path after it.
-AT_ONCE_BYTES = 24 << 20
+from dashboard.worked_out import AT_ONCE_BYTES
 
 
 @login_required
