@@ -202,6 +202,29 @@ def plural(number: int, words: str) -> str:
 
 
 @register.filter
+def plural_of(things: Any, words: str) -> str:
+    """The same of so many things as there are."""
+    return plural(len(things), words)
+
+
+@register.filter
+def percent(value: float) -> str:
+    """A share, with a digit where it is small: 0.042 -> 4.2 %."""
+    return f"{100 * value:.1f} %" if value < 0.1 else f"{100 * value:.0f} %"
+
+
+@register.filter
+def negated(value: float) -> float:
+    return -value
+
+
+@register.filter
+def unlocalized(value: float) -> str:
+    """For attributes that scripts read: no separators."""
+    return f"{value:.0f}"
+
+
+@register.filter
 def get(mapping: dict[str, Any] | None, key: str) -> Any:
     return (mapping or {}).get(key)
 

@@ -18,6 +18,15 @@ def whole_of(text: str, default: int | None = None) -> int | None:
     return min(int(text), LARGEST) if text.isascii() and text.isdigit() and len(text) < 20 else default
 
 
+def measure(request: HttpRequest, name: str, most: float) -> float | None:
+    """A number of any kind from 0 on; anything else counts as absent, and what is beyond `most` as that."""
+    try:
+        value = float(request.GET.get(name, "").replace(",", ""))
+    except ValueError:
+        return None
+    return min(value, most) if value >= 0 else None
+
+
 def one_of(request: HttpRequest, name: str, allowed: list[str], default: str = "") -> str:
     given = request.GET.get(name, "")
     return given if given in allowed else default

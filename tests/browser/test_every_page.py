@@ -27,6 +27,7 @@ PAGES = {
     "log": ("/jobs/{killed}/logs/?task=" + KILLED, "#rows tr"),
     "log of one kind": ("/jobs/{killed}/logs/?task=" + KILLED + "&kind=order&seq=3", "#rows tr"),
     "causal path": ("/jobs/{killed}/paths/?task=" + KILLED, ".holdings-svg .stair"),
+    "recovery anatomy": ("/jobs/{killed}/recovery/?load=0.4&standby=no", ".gantt-svg .bar"),
     "causal path of a sink": ("/jobs/{killed}/paths/?task=sink.0", "#path"),
     "sql": (
         "/jobs/{killed}/sql/?q=SELECT+task,+sum(bytes)+AS+bytes+FROM+counts+GROUP+BY+task&draw=bars&y=1",

@@ -23,9 +23,11 @@ ROUND_TRIP_PARTS = ("start", "connect", "ask")
 
 @dataclass(slots=True)
 class Fitted:
-    """`how`: of each parameter where its number comes from; `lacking`: of those that nothing tells, what would."""
+    """`how`: of each parameter where its number comes from; `lacking`: of those that nothing tells, what would.
+    `known`: those that are told, also where they are too few to predict by."""
 
     parameters: Parameters | None = None
+    known: dict[str, float] = field(default_factory=dict)
     loads: dict[str, float] = field(default_factory=dict)
     how: dict[str, str] = field(default_factory=dict)
     lacking: dict[str, str] = field(default_factory=dict)
@@ -37,15 +39,18 @@ def fitted(source: RecordingSource, story: Story, found: Sequence[Recovery]) -> 
     interval_us = _interval_us(source, story, one)
     load = _load(source, found, one)
     values: dict[str, float | None] = {
+        "interval_us": interval_us,
+        "load": load,
         "rtt_us": _rtt_us(story, found, one),
         "detection_us": _mean_of(one, "detection_us", found, "detection", "events.ndjson: failure-detected"),
         "checkpoint_us": _checkpoint_us(story, one),
     }
     values |= _downloads(story, found, one)
     values["start_us"] = _start_us(found, values["rtt_us"], one)
+    one.known = {name: value for name, value in values.items() if value is not None}
+    one.known["standby"] = _standby(source, found)
     if interval_us is not None and load is not None:
-        known = {name: value for name, value in values.items() if value is not None}
-        one.parameters = Parameters(interval_us, load, standby=_standby(source, found), **known)
+        one.parameters = Parameters.from_json(one.known)
     return one
 
 
@@ -210,8 +215,10 @@ def _load(source: RecordingSource, found: Sequence[Recovery], one: Fitted) -> fl
         one.how["load"] = "0, as nothing is done again"
         return 0.0
     for each in found:
-        takes = Places(source, each.task, 0).takes(each.attempt - 1)
-        pace = pace_of(takes, max(0, each.failed_us - (each.age_us or each.failed_us)), each.failed_us)
+        places = Places(source, each.task, 0)
+        since_us = max(0, each.failed_us - (each.age_us or each.failed_us))
+        again = next((takes for k in (0, 1) if (takes := places.takes(each.attempt + k))), [])
+        pace = pace_of(places.takes(each.attempt - 1), since_us, each.failed_us, again)
         if pace is not None:
             one.loads[str(each.failure)] = pace.load
     return _mean(

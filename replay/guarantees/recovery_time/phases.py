@@ -13,6 +13,8 @@ from replay.guarantees.recovery_time.places import Places, done_again_us
 
 GAPS = "none"
 """The protocol under which nothing is done again."""
+MOST_BEFORE = 8
+"""Of attempts before one, more are not looked at."""
 PARTS = ("detection", "start", "download", "connect", "ask", "replay")
 """One after the other: noticed; started; state there; connected; determinants there; all done again."""
 
@@ -20,6 +22,7 @@ PARTS = ("detection", "start", "download", "connect", "ask", "replay")
 @dataclass(slots=True)
 class Recovery:
     """One failure's. `parts`: microseconds of each part that the recording tells; `events`: those that it is told by.
+    `missing`: the first part that it does not tell, and `lacking` why.
 
     `age_us`: how long before the failure the checkpoint was triggered that it began from.
     """
@@ -36,6 +39,12 @@ class Recovery:
     parts: dict[str, int] = field(default_factory=dict)
     events: list[int] = field(default_factory=list)
     lacking: str = ""
+    missing: str = ""
+
+    @property
+    def known_us(self) -> int:
+        """Up to when its parts are told."""
+        return self.failed_us + sum(self.parts.values())
 
     @property
     def actual_us(self) -> int | None:
@@ -59,7 +68,7 @@ def recoveries(source: RecordingSource, story: Story) -> Iterator[Recovery]:
             continue
         begun = 0 if not found.checkpoint else _time(triggered.get(found.checkpoint))
         found.age_us = None if begun is None else found.failed_us - begun
-        _in_parts(source, story, found)
+        take_apart(source, story, found)
         yield found
 
 
@@ -82,13 +91,13 @@ def _begun(story: Story, number: int) -> Recovery | None:
     )
 
 
-def _in_parts(source: RecordingSource, story: Story, one: Recovery) -> None:
+def take_apart(source: RecordingSource, story: Story, one: Recovery) -> None:
     """Each mark is looked for behind the one before; the first that is not told ends it."""
     before_us = one.failed_us
     for part, event in _marks(story, one):
         at_us = _time(event)
         if event is None or at_us is None:
-            one.lacking = _LACKING[part]
+            one.missing, one.lacking = part, _ended_first(story, one) or _LACKING[part]
             return
         one.parts[part] = max(0, at_us - before_us)  # clocks of several hosts may go back
         before_us = max(before_us, at_us)
@@ -132,12 +141,36 @@ def _time(event: Event | None) -> int | None:
 
 def _replayed(source: RecordingSource, story: Story, one: Recovery, since_us: int) -> None:
     gaps = source.manifest.protocol.name == GAPS
-    done_us = 0 if gaps else done_again_us(Places(source, one.task, one.checkpoint), one.attempt)
-    life = life_of(story.lives, one.task, one.attempt)
+    done_us = 0 if gaps else done_again_us(Places(source, one.task, one.checkpoint), one.attempt, _before(story, one))
     if done_us is not None:
         one.done_us = max(done_us, since_us)
         one.parts["replay"] = one.done_us - since_us
-    elif life is not None and life.ended_by != ENDED_WITH_RECORDING:
-        one.lacking = f"the recovery's end: a {life.ended_by} ended attempt {one.attempt} of {one.task} first"
-    else:
-        one.lacking = f"tasks/{one.task}/{one.attempt}/received-*: when it had done again what was lost"
+        return
+    there = f"tasks/{one.task}/{one.attempt}/received-*: when it had done again what was lost"
+    one.missing, one.lacking = "replay", _ended_first(story, one) or there
+
+
+def _before(story: Story, one: Recovery) -> list[int]:
+    """The attempts that did anything before it; the latest of them, whatever is recorded of it."""
+    earlier = [k for k in sorted(story.attempts(one.task)) if k < one.attempt and story.processed(one.task, k)]
+    return [k for k in earlier if _was_given_anything(story, one.task, k)][-MOST_BEFORE:] or [one.attempt - 1]
+
+
+def _was_given_anything(story: Story, task: str, attempt: int) -> bool:
+    """False where it was ended before it could take a buffer: at once, or before anybody heard it ask for some."""
+    began = _first(story.of_attempt.get((task, attempt), []), "recovery-state", to="Replaying")
+    life, began_us = life_of(story.lives, task, attempt), _time(began)
+    if life is None or began_us is None:
+        return True
+    heard = [one for one in story.by_number.values() if one.get("type") == "replay-request-received"]
+    asked = (story.by_number.get(one.get("re", -1), {}) for one in heard)
+    told = any((one.get("at"), one.get("attempt")) == (task, attempt) for one in asked)
+    return life.ended_us > began_us and (told or not heard)
+
+
+def _ended_first(story: Story, one: Recovery) -> str:
+    """Empty where it was not ended."""
+    life = life_of(story.lives, one.task, one.attempt)
+    if life is None or life.ended_by == ENDED_WITH_RECORDING:
+        return ""
+    return f"the recovery's end: a {life.ended_by} ended attempt {one.attempt} of {one.task} first"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice, pairwise
 from statistics import median
@@ -70,25 +70,27 @@ class Places:
         return self._whole(attempt, f"sent-{k}", (one.frame for one in found))
 
 
-def done_again_us(places: Places, attempt: int) -> int | None:
-    """When an attempt had done all that the one before it had done since the checkpoint; None where nothing tells.
+def done_again_us(places: Places, attempt: int, before: Sequence[int]) -> int | None:
+    """When an attempt had done all that any of those before it had done since the checkpoint; None where nothing tells.
 
-    0: there was nothing.
+    0: there was nothing. One that was ended while it recovered had not done all of it: those before it count too.
     """
     task = places.source.graph.task(places.task)
     outputs = range(len(task.outputs))
     times: list[int | None] = [_held_back_us(places.buffers(attempt, k)) for k in outputs]
     if task.inputs:
-        times.append(_place_again_us(places, attempt))
+        times.append(_place_again_us(places, attempt, before))
     else:
-        times += [_bytes_again_us(places.buffers(attempt - 1, k), places.buffers(attempt, k)) for k in outputs]
+        times += [
+            _bytes_again_us([places.buffers(one, k) for one in before], places.buffers(attempt, k)) for k in outputs
+        ]
     found = [one for one in times if one is not None]
     return max(found) if found and not places.unread and len(found) == len(times) else None
 
 
-def _place_again_us(places: Places, attempt: int) -> int | None:
-    """When it took what the attempt before took last."""
-    upto = places.last(attempt - 1)
+def _place_again_us(places: Places, attempt: int, before: Sequence[int]) -> int | None:
+    """When it took what the attempts before took last."""
+    upto = max((last for one in before if (last := places.last(one)) is not None), default=None)
     if upto is None:
         return 0
     there = (one.taken_us for one in places.takes(attempt) if (one.epoch, one.record_count) >= upto)
@@ -99,9 +101,9 @@ def _held_back_us(frames: list[BufferFrame]) -> int:
     return max((one.t_us for one in frames if one.held_back), default=0)
 
 
-def _bytes_again_us(before: list[BufferFrame], now: list[BufferFrame]) -> int | None:
+def _bytes_again_us(before: Sequence[list[BufferFrame]], now: list[BufferFrame]) -> int | None:
     """A source gives the same bytes again, however they are cut."""
-    due = sum(len(one.payload) for one in before)
+    due = max((sum(len(one.payload) for one in frames) for frames in before), default=0)
     given = zip(accumulate(len(one.payload) for one in now), now, strict=True)
     return next((frame.t_us for upto, frame in given if upto >= due), None) if due else 0
 
@@ -119,19 +121,31 @@ class Pace:
         return self.record_us * self.per_s / 1e6
 
 
-def pace_of(takes: list[ReceiptFrame], since_us: int, until_us: int) -> Pace | None:
+def pace_of(takes: list[ReceiptFrame], since_us: int, until_us: int, again: Sequence[ReceiptFrame] = ()) -> Pace | None:
     """What a record takes, from buffers that were there already when the one before was taken; how many came since a
-    time. None where that is too little to tell."""
-    spans = [(one, after) for one, after in pairwise(takes) if after.epoch == one.epoch and _records(one, after) > 0]
-    busy = [
+    time. `again` is what the attempt behind it took: while that replayed, buffers waited, if none did before. None
+    where that is too little to tell."""
+    spans = _in_a_row(takes)
+    busy = _busy_us(spans)
+    if len(busy) < _FEWEST_PAIRS:
+        busy += _busy_us(_in_a_row(again))
+    if not takes or len(busy) < _FEWEST_PAIRS or until_us <= since_us:
+        return None
+    records = sum(_records(one, after) for one, after in spans if one.taken_us >= since_us)
+    return Pace(median(busy), records * 1e6 / (until_us - since_us))
+
+
+def _in_a_row(takes: Sequence[ReceiptFrame]) -> list[tuple[ReceiptFrame, ReceiptFrame]]:
+    return [(one, after) for one, after in pairwise(takes) if after.epoch == one.epoch and _records(one, after) > 0]
+
+
+def _busy_us(spans: list[tuple[ReceiptFrame, ReceiptFrame]]) -> list[float]:
+    """Of each record, where nothing was waited for."""
+    return [
         (after.taken_us - one.taken_us) / _records(one, after)
         for one, after in spans
         if after.received_us <= one.taken_us
     ]
-    if len(busy) < _FEWEST_PAIRS or until_us <= since_us:
-        return None
-    records = sum(_records(one, after) for one, after in spans if one.taken_us >= since_us)
-    return Pace(median(busy), records * 1e6 / (until_us - since_us))
 
 
 def _records(one: ReceiptFrame, after: ReceiptFrame) -> int:

@@ -41,11 +41,11 @@ def _parameters(section: Section, fit: Fitted) -> None:
     section.numbers["how"] = fit.how
     section.numbers["loads"] = {failure: round(load, 4) for failure, load in fit.loads.items()}
     for name, wants in fit.lacking.items():
-        section.lack("job", f"The recording does not tell {_WORDS[name]} ({name}); it counts as 0.", wants)
+        section.lack("job", f"The recording does not tell {MEANING[name]} ({name}); it counts as 0.", wants)
     section.numbers["model"] = None if fit.parameters is None else told(fit.parameters)
 
 
-_WORDS = {
+MEANING = {
     "interval_us": "how far apart checkpoints are",
     "load": "how much of its time a task is at work",
     "rtt_us": "how long a round trip takes",
@@ -68,23 +68,24 @@ def _recovery(section: Section, fit: Fitted, one: Recovery) -> dict[str, Any]:
         "age_us": one.age_us,
         "parts": one.parts,
         "actual_us": one.actual_us,
-        **_predicted(fit, one),
+        **predicted(fit, one),
     }
-    actual, predicted = row["actual_us"], row["predicted_us"]
-    row["error_us"] = None if actual is None or predicted is None else predicted - actual
+    actual, said_us = row["actual_us"], row["predicted_us"]
+    row["error_us"] = None if actual is None or said_us is None else said_us - actual
     about = f"failure:{one.failure}"
     if actual is None:
         section.lack(about, f"How long the recovery of {printable(one.task)} took can't be said.", one.lacking)
         return row
     said = f"Failure {one.failure} of {printable(one.task)} was made good after {_ms(actual)}"
-    if predicted is None:
+    if said_us is None:
         section.claim(about, "measured", f"{said}.", one.evidence)
     else:
-        section.claim(about, "predicted", f"{said}; predicted were {_ms(predicted)}.", one.evidence)
+        section.claim(about, "predicted", f"{said}; predicted were {_ms(said_us)}.", one.evidence)
     return row
 
 
-def _predicted(fit: Fitted, one: Recovery) -> dict[str, float | None]:
+def predicted(fit: Fitted, one: Recovery) -> dict[str, float | None]:
+    """By the equation, with what is known of this very recovery: its load, its standby, the age of its checkpoint."""
     if fit.parameters is None:
         return {"equation_us": None, "predicted_us": None, "caught_up_us": None}
     fields = fit.parameters.to_json() | {"load": fit.loads.get(str(one.failure), fit.parameters.load)}

@@ -86,6 +86,8 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "api/v1/jobs/<job_id>/sql"): Row(api(409), {"json": {"sql": "SELECT 1"}}),
     ("POST", "api/v1/jobs/<job_id>/sql/<kind>"): Row(api(409), {"json": {"sql": "SELECT 1"}}),
     ("GET", "api/v1/jobs/<job_id>/paths/<task>"): Row(api(409)),
+    ("GET", "api/v1/jobs/<job_id>/recovery"): Row(api(409)),
+    ("GET", "api/v1/jobs/<job_id>/recovery/what-if"): Row(api(409), query="?load=0.5"),
     ("GET", "api/v1/jobs/<job_id>/audit"): Row(api(200)),
     ("POST", "api/v1/jobs/<job_id>/audit"): Row(api(409)),
     ("POST", "api/v1/jobs/<job_id>/audit/cancel"): Row(api(200, 403)),
@@ -171,6 +173,7 @@ ROWS: dict[tuple[str, str], Row] = {
     # Of a job that is not ready they lead back to its page, which says why.
     ("GET", "jobs/<str:job_id>/logs/"): Row(page(302)),
     ("GET", "jobs/<str:job_id>/paths/"): Row(page(302)),
+    ("GET", "jobs/<str:job_id>/recovery/"): Row(page(302)),
     ("GET", "jobs/<str:job_id>/audit/"): Row(page(200)),
     ("POST", "jobs/<str:job_id>/audit/"): Row(page(302)),
     ("POST", "jobs/<str:job_id>/audit/cancel/"): Row(page(302, 403)),
