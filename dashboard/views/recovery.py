@@ -178,6 +178,7 @@ def _fields(known: dict[str, Any], asked: Otherwise) -> list[dict[str, Any]]:
             "label": label,
             "unit": unit,
             "recorded": recorded,
+            "as_recorded": _plain(recorded),
             "value": _plain(recorded if value is None else value),
             "least": least,
             "most": most,

@@ -50,7 +50,8 @@ function say(text) {
 
 function pick(one) {
   history.replaceState(null, "", addressWith(location.href, { "part-of": keyOf(one) }));
-  paint();
+  // Only its look changes: an element that was made anew would hear no second click.
+  for (const bar of document.querySelectorAll("#gantt [data-key]")) bar.classList.toggle("picked", bar.getAttribute("data-key") === keyOf(one));
   say(titleOf(one, group));
   for (const row of document.querySelectorAll("[data-lane]")) row.toggleAttribute("aria-current", row.dataset.lane === one.lane);
 }
@@ -121,7 +122,9 @@ async function work(form) {
   clearTimeout(waiting);
   asking?.abort();
   asking = new AbortController();
-  const changes = Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, value]));
+  // What is as recorded is not asked for, and not in the address.
+  const asRecorded = (name, value) => form.querySelector(`[name="${name}"]`).closest("[data-recorded]")?.dataset.recorded === value;
+  const changes = Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, asRecorded(name, value) ? undefined : value]));
   const address = addressWith(location.href, changes);
   try {
     const parts = await getPart(addressWith(new URL(address, location.href), { part: "otherwise" }), { signal: asking.signal });
