@@ -14,6 +14,7 @@ from dashboard.models import Job, Replay
 from dashboard.models.status import READABLE
 from dashboard.problems import Problem
 from dashboard.queries.graph import job_graph
+from dashboard.queries.side_by_side import side_by_side
 from dashboard.views.access import person
 from dashboard.views.parameters import whole
 from dashboard.views.telling import tells_problems
@@ -42,6 +43,8 @@ def compare_page(request: HttpRequest) -> HttpResponse:
         "task_ids": _tasks(user, first.job) | _tasks(user, second.job),
         "asked": bool(first.task and "job" in request.GET),
     }
+    if "job" in request.GET:
+        context["beside"] = _beside([next((job for job in jobs if job.id == one.job), None) for one in (first, second)])
     if context["asked"]:
         try:
             context["report"] = compare(user, first, second)
@@ -51,6 +54,12 @@ def compare_page(request: HttpRequest) -> HttpResponse:
                 raise
             context["refused"] = problem.message
     return render(request, "dashboard/compare.html", context)
+
+
+def _beside(chosen: list[Job | None]) -> dict[str, Any] | None:
+    """Of two jobs; of one there is nothing to hold against another."""
+    first, second = chosen
+    return None if first is None or second is None or first.id == second.id else side_by_side(first, second)
 
 
 def _rows(report: dict[str, Any], replays: list[Replay | None]) -> list[tuple[dict[str, Any], list[Any]]]:
