@@ -22,7 +22,7 @@ from replay.guarantees.recoverability import recoverability
 from replay.guarantees.recovery_time import recovery_time
 from replay.guarantees.recovery_types import recovery_types
 
-VERSION = 2
+VERSION = 3
 """Counts up where sections come, or may decide otherwise: what an earlier one said is to be asked again."""
 
 
