@@ -58,8 +58,9 @@ def _tell(one: Trial) -> int:
     for plant in wrong:
         print(f"world {one.seed} ({one.setting}), {plant.kind} in {plant.member}: wrongly exactly once", flush=True)
     for plant in one.plants:
-        if plant.how in ("not noticed", "elsewhere"):
-            print(f"world {one.seed} ({one.setting}), {plant.kind} in {plant.member}: {plant.how}", flush=True)
+        if plant.how != "precisely":
+            where = f"world {one.seed} ({one.setting}), {plant.kind} in {plant.member}"
+            print(f"{where}: {plant.how}{': ' if plant.why else ''}{plant.why}", flush=True)
     return len(one.faults) + len(wrong)
 
 

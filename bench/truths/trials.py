@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from bench.truths.plants import KINDS, Plant, planted
+from bench.truths.traceless import why_no_trace
 from bench.truths.wider_plants import WIDER, planted_widely
 from bench.truths.worlds import Known, known_world
 from replay.bundle.members_in_memory import MembersInMemory
@@ -27,13 +28,15 @@ class Said:
 
 @dataclass(frozen=True)
 class Named:
-    """A planted fault: `precisely` by its member, `roughly` by its task or channel, `elsewhere`, or `not noticed`."""
+    """A planted fault: `precisely` by its member, `roughly` by its task or channel, `elsewhere`, or `not noticed`; or
+    `no trace`, where an undamaged job could have left the same. `why`: that argument, or what was said first."""
 
     kind: str
     seed: int
     member: str
     how: str
     said: tuple[Said, ...]
+    why: str = ""
 
     @property
     def wrong(self) -> bool:
@@ -112,8 +115,10 @@ def _named(known: Known, plant: Plant, before: set[str]) -> Named:
     bundle = Bundle(MembersInMemory(plant.members))
     sections = processing(bundle), delivery(bundle)
     new = [text for section in sections for text in _texts(section) if text not in before]
-    how = _how(plant, new, known)
-    return Named(plant.kind, known.seed, plant.member, how, _said(known, sections))
+    how, why = _how(plant, new, known), new[0] if new else ""
+    if how == "not noticed" and (argument := why_no_trace(known.members, plant)) is not None:
+        how, why = "no trace", argument
+    return Named(plant.kind, known.seed, plant.member, how, _said(known, sections), why)
 
 
 def _texts(section: Section) -> Iterator[str]:

@@ -101,6 +101,25 @@ def test_what_is_no_bundle_is_an_error(capsys: Any, tmp_path: Path) -> None:
     assert audited(capsys, str(tmp_path / "text.zip"))[0] == 1
 
 
+@pytest.mark.parametrize(
+    ("file", "says"),
+    [("", "is a folder. Name a file"), (".", "is a folder"), ("gone/report", "there is no folder")],
+)
+def test_a_document_that_can_be_written_nowhere_is_said_before_anything_is_asked(
+    twice: Path, capsys: Any, tmp_path: Path, file: str, says: str
+) -> None:
+    path = str(tmp_path / file) if file else ""
+    status, told, said = audited(capsys, str(twice), "--html", path)
+    assert status == 2 and says in told["error"] and "--html" in said and "sections" not in told
+    assert not [one.name for one in tmp_path.iterdir() if one.name.endswith(".part")]
+
+
+def test_an_empty_name_is_no_bundle(capsys: Any) -> None:
+    """And not the folder in which the command is given."""
+    status, told, _ = audited(capsys, "")
+    assert status == 1 and "neither a job's id nor a path" in told["error"]
+
+
 # --- the outside ---
 
 

@@ -63,6 +63,7 @@ class Command(Base):
         )
 
     def run(self, **options: Any) -> Outcome:
+        _check_files(options)
         try:
             wanted = auditing.Wanted(tuple(options["only"]), options["expect"], _beside(options))
             wanted.check()
@@ -76,8 +77,8 @@ class Command(Base):
 
     def _report(self, target: str, wanted: auditing.Wanted) -> dict[str, Any]:
         if not replaying.is_job_id(target):
-            if not Path(target).exists():
-                raise Failure(f"{printable(target)} is neither a job's id nor a path that exists.")
+            if not target or not Path(target).exists():
+                raise Failure(f"{printable(target) or 'An empty name'} is neither a job's id nor a path that exists.")
             return auditing.audit_path(Path(target), wanted)
         open_folder()
         job = Job.objects.filter(id=target).first()
@@ -85,6 +86,16 @@ class Command(Base):
             raise Failure(f"There is no job {target} in this data folder; a path is forced by ./{target}.")
         payloads.note_command(job.id, "audit")
         return auditing.audit_job(job, wanted, self.stderr.write)
+
+
+def _check_files(options: dict[str, Any]) -> None:
+    """Before anything is asked: an audit may take long, and its documents are written in the end."""
+    for name in DOCUMENTS:
+        path = options[name]
+        if path is not None and (not path.name or path.is_dir()):
+            raise WrongUse(f"--{name}: {printable(str(path))} is a folder. Name a file.")
+        if path is not None and not path.parent.is_dir():
+            raise WrongUse(f"--{name}: there is no folder {printable(str(path.parent))}. Make it first.")
 
 
 def _beside(options: dict[str, Any]) -> dict[str, Part]:

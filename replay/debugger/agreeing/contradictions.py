@@ -24,7 +24,7 @@ from replay.debugger.agreeing.restores import check_restores
 from replay.debugger.agreeing.settings import check_settings
 from replay.debugger.agreeing.snapshots import check_snapshots
 from replay.debugger.agreeing.struck import check_struck
-from replay.debugger.agreeing.transactions import check_flushed, check_transactions
+from replay.debugger.agreeing.transactions import check_aborted, check_flushed, check_transactions
 from replay.debugger.agreeing.writes import check_writes
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
@@ -40,8 +40,8 @@ _OF_EVENTS: tuple[Callable[[RecordingSource], None], ...] = (
 
 OF_ALL: tuple[Callable[[RecordingSource], None], ...] = (
     check_settings, *_OF_EVENTS, check_received, check_epochs, check_writes, check_states, check_snapshots,
-    check_transactions, check_ended, check_flushed, check_left_outside, check_ignored, check_let_go, check_alignment,
-    check_records,
+    check_transactions, check_aborted, check_ended, check_flushed, check_left_outside, check_ignored, check_let_go,
+    check_alignment, check_records,
 )  # fmt: skip
 """What manifest, events, lines and snapshots say of one another. Each raises `DivergenceFound`."""
 

@@ -288,6 +288,7 @@ class _OutputCheck:
                     f"{self.task} never cut a buffer of that number.",
                     member=sendings[0].path,
                     offset=sendings[0].offset,
+                    other_member=f"{sendings[0].path.removesuffix('.dlt')}.buf",
                     channel=self.channel.id,
                     buffer=seq,
                 )

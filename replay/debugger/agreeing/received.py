@@ -6,6 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from replay.bundle.members import member_name
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.members import placed_receipts
@@ -105,8 +106,19 @@ class _Received:
             f"of {event.get('channel')} had been received, but {why}.",
             member="events.ndjson",
             event=number,
+            other_member=self._receipts(_input(event)),
             channel=event.get("channel"),
         )
+
+    def _receipts(self, one: _Input) -> str | None:
+        """The last member of those that arrived on the input."""
+        task, attempt, channel = one
+        inputs = self.source.graph.task(task).inputs if task in self.source.graph else ()
+        if channel not in inputs:
+            return None
+        folder = f"received-{inputs.index(channel)}"
+        epochs = [*self.source.epochs(TaskId(task), attempt, folder)]
+        return member_name(task, attempt, folder, epochs[-1]) if epochs else None
 
 
 def _counts(event: Event) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from replay.bundle.lines import read_lines
 from replay.bundle.members import member_name
 from replay.debugger.agreeing.lines import place_of_line
 from replay.debugger.outcome import DivergenceFound
@@ -36,6 +37,42 @@ def check_flushed(source: RecordingSource) -> None:
         for attempt in source.attempts(task):
             for line in source.sink(task, attempt):
                 _check_line(source, task, attempt, line, logged)
+
+
+def check_aborted(source: RecordingSource) -> None:
+    """Raises `DivergenceFound` at the first transaction that was aborted with another number of writes than it has."""
+    if source.manifest.protocol.sink != "transactional" or source.manifest.clock.kind != "virtual":
+        return
+    aborted = [one for one in source.events() if one.get("type") == "epoch-aborted"]
+    written = _writes_of_transactions(source) if aborted else {}
+    for event in aborted:
+        of, records = (str(event.get("task")), event.get("txn")), event.get("records")
+        places = written.get(of)
+        if places and isinstance(records, int) and records != len(places):
+            path, offset = places[-1]
+            raise DivergenceFound(
+                f"Event {event.get('n')} says that transaction {of[1]} of {of[0]} had {records} writes when it was "
+                f"aborted, but {path} ends with the last of {len(places)} at offset {offset}.",
+                member=path,
+                offset=offset,
+                event=event.get("n"),
+                asked=records,
+                logged=len(places),
+            )
+
+
+def _writes_of_transactions(source: RecordingSource) -> dict[tuple[str, object], list[tuple[str, int]]]:
+    """By task and transaction, (member, offset) of each."""
+    found: dict[tuple[str, object], list[tuple[str, int]]] = {}
+    for task in (one for one in source.graph.order if not source.graph.task(one).outputs):
+        for attempt in source.attempts(task):
+            for epoch in source.epochs(task, attempt, "sink"):
+                path = member_name(task, attempt, "sink", epoch)
+                with source.members.open(path) as stream:
+                    for offset, line in read_lines(stream, path):
+                        if isinstance(line.get("txn"), int):
+                            found.setdefault((task, line["txn"]), []).append((path, offset))
+    return found
 
 
 _Listed = tuple[str, list[Any]]

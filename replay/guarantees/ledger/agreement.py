@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from replay.bundle.members import member_name
 from replay.debugger.agreeing.contradictions import OF_ALL
 from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.agreeing.lacking import proven_lacks
@@ -16,6 +17,7 @@ from replay.debugger.executing.verify import verify_attempt
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.errors import ReplayError, printable
+from replay.guarantees.ledger.adopted import check_adopted
 from replay.guarantees.ledger.executions import Executions
 from replay.guarantees.ledger.numbers import (
     check_arrivals,
@@ -120,6 +122,7 @@ def _checks(source: RecordingSource, executions: Executions) -> Iterator[Callabl
     for check in OF_ALL:
         yield partial(check, source)
     yield partial(check_transits, source, executions.story)
+    yield partial(check_adopted, source)
     for channel in source.graph.channels:
         yield partial(check_sendings, source, channel)
         yield partial(check_arrivals, source, channel)
@@ -170,6 +173,19 @@ def _execute(source: RecordingSource, executions: Executions, task: TaskId, atte
         verify_attempt(source, executions.story, task, attempt)
     except Missing:
         return
+    except DivergenceFound as found:
+        found.detail["between"] = _followed(source, task, attempt, found.detail)
+        raise
+
+
+def _followed(source: RecordingSource, task: TaskId, attempt: int, detail: Mapping[str, object]) -> list[str]:
+    """An execution that parts from its log: the members of that log, and of what was taken or read by it."""
+    thread, epoch = detail.get("thread"), detail.get("epoch")
+    if not isinstance(thread, str) or type(epoch) is not int:
+        return []
+    names = [member_name(task, attempt, thread, epoch)]
+    names += [member_name(task, attempt, f"received-{i}", epoch) for i in range(len(source.graph.task(task).inputs))]
+    return [one for one in (*names, member_name(task, attempt, "source", epoch)) if one in source.members]
 
 
 def _gone(source: RecordingSource) -> Iterator[Finding]:
@@ -210,6 +226,10 @@ def _finding(
     known = frozenset(one for one in tasks if one in source.graph)
     event = detail.get("event")
     evidence = (f"event:{event}",) if isinstance(event, int) else ()
+    between = detail.get("between")
+    named = [*members, *(between if isinstance(between, list) else ())]
+    # Of two that contradict one another either may be the damaged one; what lacks is the first.
+    wants = " or ".join(dict.fromkeys(named if contradicts else named[:1]))
     if not known or _EVENTS in members or event is not None:
-        return Finding(sentence, members[0] if members else "the recording", None, evidence, contradicts)
-    return Finding(sentence, members[0] if members else str(channel), known, evidence, contradicts)
+        return Finding(sentence, wants or "the recording", None, evidence, contradicts)
+    return Finding(sentence, wants or str(channel), known, evidence, contradicts)

@@ -46,8 +46,8 @@ def _tell_sinks(section: Section, account: Account) -> None:
         claim_each(
             section, about, AT_MOST_ONCE, writes.lost, f"was taken by {name}, and the outside has no output of it"
         )
-        for why in writes.unwritten:
-            section.lack(about, f"Of {name} {why}.", f"tasks/{name}/…/sink/")
+        for why, wants in writes.unwritten:
+            section.lack(about, f"Of {name} {why}.", printable(wants))
         for why, wants in writes.unknown:
             section.lack(about, f"Of {name} {why}.", wants)
 

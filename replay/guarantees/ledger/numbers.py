@@ -108,9 +108,10 @@ def check_emitted(source: RecordingSource, executions: Executions, task: TaskId,
     read = {line.get("offset") for line in source.source(task, attempt)}
     begins = _number(_restored(source, executions, task, attempt), "source", "offset")
     for k, output in enumerate(source.graph.task(task).outputs):
-        reader = RecordReader(output.channel)
+        reader, whole, placed = RecordReader(output.channel), set[int](), None
         for placed in placed_buffers(source, task, attempt, k):
             for record in [] if placed.frame.is_event else reader.feed(placed.frame.payload):
+                whole.update(offset for of, offset in record.lineage or () if of == task)
                 gone = [offset for of, offset in record.lineage or () if of == task and begins <= offset not in read]
                 if gone:
                     member = member_name(task, attempt, "source", placed.frame.epoch, "ndjson")
@@ -119,6 +120,14 @@ def check_emitted(source: RecordingSource, executions: Executions, task: TaskId,
                         f"attempt {attempt} is not recorded to have read ({member}).",
                         lacks=member,
                     )
+        if placed is not None and reader.partial_bytes and whole and read <= whole:
+            member = member_name(task, attempt, "source", placed.frame.epoch, "ndjson")
+            raise Missing(
+                f"{placed.path} at offset {placed.offset} ends within a record, and every record that attempt "
+                f"{attempt} of {task} is recorded to have read went out whole before it ({member}).",
+                lacks=member,
+                other_member=placed.path,
+            )
 
 
 def _restored(source: RecordingSource, executions: Executions, task: TaskId, attempt: int) -> Mapping[str, Any]:

@@ -47,8 +47,8 @@ class Writes:
     twice: list[Counted] = field(default_factory=list)
     lost: list[Counted] = field(default_factory=list)
     unknown: list[tuple[str, str]] = field(default_factory=list)
-    unwritten: list[str] = field(default_factory=list)
-    """Of attempts that were undone: what may have been given out with no line to tell of it."""
+    unwritten: list[tuple[str, str]] = field(default_factory=list)
+    """Of attempts that were undone: what may have been given out with no line to tell of it, and where that is."""
     undone: list[Counted] = field(default_factory=list)
     """Given by an execution that was undone, and by this task not again."""
     named: set[Origin] = field(default_factory=set)
@@ -204,22 +204,23 @@ class _Sink:
             path = self.executions.path(self.task, attempt)
             if path == counts[: len(path)]:
                 continue
-            left = self._taken(path) - Counter(
-                str(one.lineage) for one in self.lines if in_path(path, one.attempt, one.epoch)
-            )
+            taken, epochs = self._taken(path)
+            left = taken - Counter(str(one.lineage) for one in self.lines if in_path(path, one.attempt, one.epoch))
             if left:
                 what = of_origins(_origins(min(left)))
-                found.unwritten.append(
-                    f"attempt {attempt} took {what} before it ended, and no line tells of its output"
-                )
+                why = f"attempt {attempt} took {what} before it ended, and no line tells of its output"
+                found.unwritten.append((why, member_name(self.task, attempt, "sink", epochs[min(left)])))
 
-    def _taken(self, path: Path) -> Counter[str]:
-        taken = Counter[str]()
+    def _taken(self, path: Path) -> tuple[Counter[str], dict[str, int]]:
+        """What was taken how often, and in which epoch last."""
+        taken, epochs = Counter[str](), {}
         for name in self.source.graph.task(self.task).inputs:
             channel = self.source.graph.channel(name)
             for _, _, entry in Takes.read(self.source, self.executions, channel, path).entries():
-                taken[name_of(entry.lineage or ())] += 1
-        return taken
+                lineage = name_of(entry.lineage or ())
+                taken[lineage] += 1
+                epochs[lineage] = entry.epoch
+        return taken, epochs
 
     def _count_without_lineage(self, found: Writes) -> None:
         """Only what an attempt that was undone gave can have gone out twice."""

@@ -43,5 +43,8 @@ def document(report: Told, form: str, link: Link = no_link) -> bytes:
 def write(path: Path, report: Told, form: str) -> None:
     """Wholly, or not at all."""
     part = path.with_name(f".{path.name}.part")
-    part.write_bytes(document(report, form))
-    os.replace(part, path)
+    try:
+        part.write_bytes(document(report, form))
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

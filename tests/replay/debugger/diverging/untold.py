@@ -201,7 +201,7 @@ def _had_loaded(events: list[Event], loaded: Event) -> bool:
             ]
             at_once = len(begins) > 1 and begins[0]["t_us"] == begins[-1]["t_us"] and one["checkpoint"] > 0
             if at_once and (one["task"], one["host"]) == (loaded["task"], loaded["host"]):
-                return one["checkpoint"] <= loaded["checkpoint"]
+                return bool(one["checkpoint"] <= loaded["checkpoint"])
     return False
 
 

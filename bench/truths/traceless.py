@@ -1,0 +1,280 @@
+"""Which planted faults leave no trace: the recording with the fault in it is one that an undamaged job could have left.
+
+Nothing here asks an audit. Each argument is looked up in the undamaged recording's own bytes: what was taken out, or
+changed, was the last that an attempt did before it ended, and neither it nor anybody else did anything with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bench.truths.plants import Plant
+from replay.bundle.frames import BufferFrame, ReceiptFrame, SendingFrame, read_buffers, read_receipts, read_sendings
+from replay.bundle.members_in_memory import MembersInMemory
+from replay.bundle.reader import Bundle
+from replay.log.codec import decode_all
+from replay.log.deltas import decode_extents
+from replay.log.determinants import Order, Rng, Timestamp
+from replay.model import MAIN
+from replay.runtime.body.records import RecordReader
+from tests.replay.debugger.diverging.known import ARRIVALS
+
+_US_PER_MS = 1000
+_BOUNDS = ("attempt-started", "task-failed")
+
+
+def why_no_trace(undamaged: dict[str, bytes], plant: Plant) -> str | None:
+    """The argument; None where there is none, so that an audit that says nothing has missed something."""
+    argue = _ARGUMENTS.get(plant.kind)
+    if argue is None or not plant.members[plant.member]:
+        return None
+    _, task, attempt, *_ = plant.member.split("/")
+    left = Left.of(undamaged, task, int(attempt))
+    if left is None:
+        return None
+    why = argue(left, plant)
+    return None if why is None else f"attempt {attempt} of {task} ended at {left.ended_us} us: {why}"
+
+
+@dataclass(frozen=True)
+class Left:
+    """What an attempt that ended left behind."""
+
+    bundle: Bundle
+    members: dict[str, bytes]
+    task: str
+    attempt: int
+    ended_us: int
+    events: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, members: dict[str, bytes], task: str, attempt: int) -> Left | None:
+        """None of one that nothing ended, or that was only taken for failed and ran on."""
+        events = [json.loads(line) for line in members["events.ndjson"].splitlines()]
+        ends = [one for one in events if _ends(one, task, attempt)]
+        if not ends or ends[0].get("cause") == "suspected":
+            return None
+        return cls(Bundle(MembersInMemory(members)), members, task, attempt, ends[0]["t_us"], events)
+
+    # --- what there is ---
+
+    def _named(self, suffix: str, folder: str = "") -> Iterator[bytes]:
+        begin = f"tasks/{self.task}/{self.attempt}/{folder}"
+        return (data for name, data in self.members.items() if name.startswith(begin) and name.endswith(suffix))
+
+    @property
+    def cut(self) -> list[BufferFrame]:
+        """Of all outputs."""
+        return [one for data in self._named(".buf") for _, one in read_buffers(data, epoch=0)]
+
+    @property
+    def sent(self) -> list[SendingFrame]:
+        """Of all outputs, and to the world."""
+        return [one for data in self._named(".dlt") for _, one in read_sendings(data)]
+
+    def cut_at(self) -> list[int]:
+        """When it cut anything."""
+        return [one.t_us for one in self.cut]
+
+    def sent_at(self) -> list[int]:
+        """When it sent anything."""
+        return [one.t_us for one in self.sent]
+
+    @property
+    def receipts(self) -> list[ReceiptFrame]:
+        """Of all inputs."""
+        return [one for data in self._named(".rcv") for _, one in read_receipts(data)]
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """Those that it read or wrote."""
+        return [json.loads(line) for data in self._named(".ndjson") for line in data.splitlines()]
+
+    @property
+    def told(self) -> list[int]:
+        """When events tell of what it did; not of its beginning and its end, and of what came to it."""
+        own = (one for one in self.events if one.get("at", one.get("task")) == self.task)
+        mine = (one for one in own if one.get("attempt") == self.attempt)
+        return [one["t_us"] for one in mine if one["type"] not in (*_BOUNDS, *ARRIVALS)]
+
+    def did(self) -> list[int]:
+        """When it did anything that the recording tells of."""
+        times = self.cut_at() + self.sent_at() + self.told
+        return times + [one.taken_us for one in self.receipts if one.taken] + [one["t_us"] for one in self.lines]
+
+    def log_bytes(self, epoch: int) -> int:
+        """Of its main log."""
+        return len(self.members.get(f"tasks/{self.task}/{self.attempt}/{MAIN}/{epoch}.det", b""))
+
+    def known_upto(self, *, takes: bool = True, by_us: int = 1 << 62) -> tuple[int, int]:
+        """The furthest place in its main log that a buffer, a take or anybody else knew of by then."""
+        places = [(0, 0), *((one.main_epoch, one.main_offset) for one in self.cut if one.t_us <= by_us)]
+        places += [(one.epoch, one.offset) for one in self.receipts if takes and one.taken and one.taken_us <= by_us]
+        layout = self.bundle.manifest.protocol.delta_layout
+        folders = [f"tasks/{self.task}/{self.attempt}/sent-", f"tasks/{self.task}/{self.attempt}/world/"]
+        deltas = (
+            one.delta
+            for name, data in self.members.items()
+            if name.endswith(".dlt") and name.startswith(tuple(folders))
+            for _, one in read_sendings(data)
+            if one.delta and one.t_us <= by_us
+        )
+        for delta in deltas:
+            for one in decode_extents(delta, self.bundle.ids, layout):
+                if (one.log.task, one.log.thread) == (self.task, MAIN):
+                    places.append((one.epoch, one.offset + one.length))
+        return max(places)
+
+
+def _ends(event: dict[str, Any], task: str, attempt: int) -> bool:
+    """It failed, or was given up for the next one."""
+    after = attempt + 1 if event["type"] == "attempt-started" else attempt
+    return event["type"] in _BOUNDS and (event.get("task"), event.get("attempt")) == (task, after)
+
+
+# --- what arrived ---
+
+
+def _never_came(left: Left, plant: Plant) -> str | None:
+    """A receipt that is gone: its buffer was still on its way, or the task had not looked yet."""
+    gone = next(one for at, one in read_receipts(left.members[plant.member]) if at == plant.offset)
+    folder = plant.member.rpartition("/")[0] + "/"
+    arrived = [
+        one.received_us
+        for name, data in left.members.items()
+        if name.startswith(folder)
+        for _, one in read_receipts(data)
+    ]
+    channel = left.bundle.graph.task(left.task).inputs[int(folder.split("/")[3].removeprefix("received-"))]
+    counted = [one for one in left.events if one.get("channel") == channel and one.get("received")]
+    shared = [one for one in left.sent if one.delta and one.t_us >= gone.received_us]
+    returned = [one for one in left.events if one["type"] == "determinants-returned" and one.get("at") == left.task]
+    if max(arrived) > gone.received_us or arrived.count(gone.received_us) > 1 or shared:
+        return None
+    if any(one["t_us"] >= gone.received_us for one in (*counted, *returned)):
+        return None
+    if not gone.taken:
+        return f"buffer {gone.seq} of {channel} may have come later than that, as nothing came after it"
+    if sum(t_us >= gone.taken_us for t_us in left.did()) > 1 or left.log_bytes(gone.epoch) > gone.offset:
+        return None
+    return f"buffer {gone.seq} of {channel} may have come later than that, as it did nothing more when it had taken it"
+
+
+# --- what it read, wrote and sent ---
+
+
+def _not_done(left: Left, plant: Plant) -> str | None:
+    """The last line that it read or wrote: it may have failed before that."""
+    lines = left.members[plant.member].splitlines(keepends=True)
+    at = next(n for n in range(len(lines)) if sum(map(len, lines[:n])) == plant.offset)
+    line = json.loads(lines[at])
+    if at < len(lines) - 1 or sum(one["t_us"] >= line["t_us"] for one in left.lines) > 1:
+        return None
+    reads = "/source/" in plant.member
+    beside = left.cut_at() + left.sent_at() if reads and not _went_out(left, line["offset"]) else []
+    later = Counter(left.did()) - Counter(beside)
+    if sum(n for t_us, n in later.items() if t_us >= line["t_us"]) > 1 or not _chose_nothing_more(
+        left, at, line["t_us"]
+    ):
+        return None
+    ended = [one for one in left.events if one.get("task") == left.task and one.get("txn") is not None]
+    if any(one["type"] == "epoch-committed" and one["txn"] == line.get("txn") for one in ended):
+        return None
+    return "what it read or wrote last it may as well not have, as it did nothing more"
+
+
+def _went_out(left: Left, offset: int) -> bool:
+    """Whether any of it may be in a buffer that the source cut: else those say nothing of it, whenever that was."""
+    whole, parts = set(), 0
+    for k, output in enumerate(left.bundle.graph.task(left.task).outputs):
+        reader = RecordReader(output.channel)
+        for frame in left.bundle.buffers(left.task, left.attempt, k):
+            for record in [] if frame.is_event else reader.feed(frame.payload):
+                whole |= {of for task, of in record.lineage or () if task == left.task}
+        parts += reader.partial_bytes > 0
+    others = {one["offset"] for one in left.lines} - whole - {offset}
+    return offset in whole or parts > len(others)
+
+
+def _chose_nothing_more(left: Left, records: int, t_us: int) -> bool:
+    """Whether all that it logged came before its last record: no choice of the last take but which buffer it is, or in
+    a source, behind its first record, no more than the clock and the generator that are asked for once an epoch."""
+    epoch, offset = left.known_upto(by_us=t_us)
+    behind = [
+        one
+        for name, data in left.members.items()
+        if name.startswith(f"tasks/{left.task}/{left.attempt}/{MAIN}/")
+        for at, _, one in decode_all(data)
+        if (int(name.rpartition("/")[2].removesuffix(".det")), at) >= (epoch, offset)
+    ]
+    if left.bundle.graph.task(left.task).inputs:
+        return not behind or (len(behind) == 1 and isinstance(behind[0], Order))
+    once = [type(one) for one in behind]
+    return records > 0 and set(once) <= {Timestamp, Rng} and len(once) == len(set(once))
+
+
+def _not_sent(left: Left, plant: Plant) -> str | None:
+    """The last sending: it may have failed when the buffer was cut, and not yet sent."""
+    gone = next(one for at, one in read_sendings(left.members[plant.member]) if at == plant.offset)
+    _, _, _, folder, _ = plant.member.split("/")
+    channel = left.bundle.graph.task(left.task).outputs[int(folder.removeprefix("sent-"))].channel
+    to = left.bundle.graph.channel(channel)
+    received = {
+        (one.seq, one.sender_attempt, one.sending)
+        for name, data in left.members.items()
+        if name.startswith(f"tasks/{to.target}/") and f"/received-{to.i}/" in name
+        for _, one in read_receipts(data)
+    }
+    if (gone.seq, left.attempt, gone.sending) in received:
+        return None
+    begin = plant.member.rpartition("/")[0] + "/"
+    over = [
+        one
+        for name, data in left.members.items()
+        if name.startswith(begin) and name.endswith(".dlt")
+        for _, one in read_sendings(data)
+    ]
+    if sum(one.t_us >= gone.t_us for one in over) > 1:
+        return None
+    again = gone.from_in_flight and not gone.delta  # which happens beside all else that the task does
+    if not again and (any(t_us > gone.t_us for t_us in left.did()) or sum(t == gone.t_us for t in left.sent_at()) > 1):
+        return None
+    return f"buffer {gone.seq} of {channel} may have waited still, as it never arrived, and nothing came after it"
+
+
+# --- what it chose ---
+
+
+def _chosen_otherwise(left: Left, plant: Plant) -> str | None:
+    """A time or a number of its last choices, which nothing shows."""
+    data, changed = left.members[plant.member], plant.members[plant.member]
+    pairs = zip(decode_all(data), decode_all(changed), strict=False)
+    (at, _, was), (_, _, now) = next((one, other) for one, other in pairs if one != other)
+    _, _, _, thread, member = plant.member.split("/")
+    place = int(member.removesuffix(".det")), at
+    if thread != MAIN or not isinstance(was, Timestamp | Rng):
+        return None
+    if place < left.known_upto(takes=isinstance(was, Timestamp)):
+        return None  # a take tells by when the clock was read, and nothing of a number
+    behind = [one for begin, _, one in decode_all(changed) if begin > at]
+    if isinstance(now, Timestamp):
+        latest_ms = left.bundle.manifest.clock.origin_ms + left.ended_us // _US_PER_MS
+        stamped = any(one.get("record", [None, None])[1] == was.value for one in left.lines)
+        if now.value > latest_ms or stamped or not all(isinstance(one, Rng) for one in behind):
+            return None
+    if not left.bundle.graph.task(left.task).outputs and left.lines:
+        return None  # what it wrote may tell
+    return "it cut and sent nothing after that choice, and nobody else has it"
+
+
+_ARGUMENTS: dict[str, Callable[[Left, Plant], str | None]] = {
+    "receipt dropped": _never_came,
+    "source record removed": _not_done,
+    "sink record removed": _not_done,
+    "sending dropped": _not_sent,
+    "determinant changed": _chosen_otherwise,
+}

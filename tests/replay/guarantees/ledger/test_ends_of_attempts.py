@@ -1,0 +1,81 @@
+"""What is gone from the very end of an attempt: named where anything tells of it, and else an undamaged job could have
+left the same, by an argument that asks no audit."""
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from bench.truths.plants import Plant, determinant_changed, spans_of
+from bench.truths.traceless import why_no_trace
+from bench.truths.worlds import Known, known_world
+from replay.bundle.members_in_memory import MembersInMemory
+from replay.bundle.reader import Bundle
+from replay.guarantees.ledger import delivery, processing
+
+
+def without(known: Known, kind: str, member: str, which: int) -> Plant:
+    """One frame, determinant or line of it is gone."""
+    data = known.members[member]
+    begin, end = spans_of(member, data)[which]
+    return Plant(kind, member, begin, {**known.members, member: data[:begin] + data[end:]})
+
+
+def wanted(members: dict[str, bytes]) -> list[str]:
+    bundle = Bundle(MembersInMemory(members))
+    return [lack.wants for section in (processing(bundle), delivery(bundle)) for lack in section.lacks]
+
+
+NAMED = [
+    pytest.param(9_300_005, "sink.0/0/sink/0.ndjson", -1, id="an aborted transaction had one write more"),
+    pytest.param(9_300_013, "source.0/0/main/0.det", 0, id="the log goes on with another choice"),
+    pytest.param(9_300_010, "highest.1/0/received-1/0.rcv", -1, id="the log goes on, and no buffer is left"),
+    pytest.param(9_300_034, "source.0/0/source/0.ndjson", 0, id="a log names a buffer that nothing makes"),
+    pytest.param(9_300_021, "sink.0/0/sink/0.ndjson", -1, id="a record was taken, and no line tells of its output"),
+    pytest.param(9_300_016, "select.0/0/sent-0/0.buf", -1, id="a buffer was sent that was never cut"),
+    pytest.param(9_300_037, "sink.0/0/received-0/5.rcv", -1, id="an event counts one arrival more"),
+]
+
+
+@pytest.mark.parametrize(("seed", "member", "which"), NAMED)
+def test_what_is_gone_from_an_end_is_named_by_its_member(seed: int, member: str, which: int) -> None:
+    known = known_world(seed)
+    plant = without(known, "", f"tasks/{member}", which)
+    assert not any(plant.member in one for one in wanted(known.members))
+    assert any(plant.member in one for one in wanted(plant.members)), wanted(plant.members)
+
+
+def test_a_record_of_which_a_part_went_out_must_have_been_read() -> None:
+    known, name = known_world(9_300_003), "tasks/source.0/0/source/0.ndjson"
+    lines = known.members[name].splitlines(keepends=True)
+    whole = b"".join(lines[:2])  # of the third a part is in the last buffer, and of the others nothing
+    assert any(one == name for one in wanted({**known.members, name: whole}))
+
+
+def test_a_log_that_is_not_what_its_recovery_was_given_is_named() -> None:
+    known, name = known_world(9_300_028), "tasks/source.1/1/main/0.det"
+    changed = determinant_changed(Random(0), name, known.members[name])
+    assert changed is not None
+    assert any(name in one for one in wanted({**known.members, name: changed[1]}))
+
+
+NO_TRACE = [
+    pytest.param(9_100_082, "receipt dropped", "map-1.0/3/received-0/0.rcv", id="arrived last, and was not taken"),
+    pytest.param(9_300_020, "receipt dropped", "dispatch.0/1/received-0/1.rcv", id="taken last, and nothing followed"),
+    pytest.param(
+        9_300_045, "source record removed", "source.1/0/source/0.ndjson", id="read last, and nothing followed"
+    ),
+    pytest.param(9_300_018, "source record removed", "source.1/2/source/0.ndjson", id="read last, and cut nowhere"),
+    pytest.param(9_300_051, "sending dropped", "dispatch.1/0/sent-1/1.dlt", id="sent again to who failed"),
+]
+
+
+@pytest.mark.parametrize(("seed", "kind", "member"), NO_TRACE)
+def test_what_leaves_no_trace_is_told_by_an_argument(seed: int, kind: str, member: str) -> None:
+    known = known_world(seed)
+    last = without(known, kind, f"tasks/{member}", -1)
+    assert why_no_trace(known.members, last) is not None
+    # Something came after what stands before it: so there is none for that.
+    before = without(known, kind, f"tasks/{member}", -2)
+    assert why_no_trace(known.members, before) is None
+    assert why_no_trace(known.members, replace(last, kind="buffer doubled")) is None
