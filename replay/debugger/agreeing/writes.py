@@ -60,7 +60,7 @@ class _Writes:
             if not isinstance(number, int) and self.source.manifest.clock.kind == "virtual":
                 self._differs(line, f"has no number, where {expected} was next")
             if isinstance(number, int) and number != expected:
-                self._differs_or_lacks(line, number, expected)
+                self._differs_or_lacks(line, number, expected, before)
             self._check_time(line, before)
             self._check_named(line)
             self._check_transaction(line)
@@ -73,7 +73,7 @@ class _Writes:
             with self.source.members.open(path) as stream:
                 yield from ((path, offset, epoch, line) for offset, line in read_lines(stream, path))
 
-    def _differs_or_lacks(self, line: Line, number: int, expected: int) -> NoReturn:
+    def _differs_or_lacks(self, line: Line, number: int, expected: int, before: Line | None) -> NoReturn:
         """Where the member of an epoch between is gone, what is left contradicts nothing."""
         epoch = line[2]
         there = self.source.epochs(self.task, self.attempt, "sink")
@@ -90,6 +90,7 @@ class _Writes:
             f"another number",
             asked=expected,
             logged=number,
+            other_member=None if before is None else before[0],
         )
 
     def _check_time(self, line: Line, before: Line | None) -> None:

@@ -28,6 +28,7 @@ def wanted(members: dict[str, bytes]) -> list[str]:
 
 NAMED = [
     pytest.param(9_300_005, "sink.0/0/sink/0.ndjson", -1, id="an aborted transaction had one write more"),
+    pytest.param(9_600_013, "sink.1/0/sink/0.ndjson", -1, id="writes of the next epoch go on with a later number"),
     pytest.param(9_300_013, "source.0/0/main/0.det", 0, id="the log goes on with another choice"),
     pytest.param(9_300_010, "highest.1/0/received-1/0.rcv", -1, id="the log goes on, and no buffer is left"),
     pytest.param(9_300_034, "source.0/0/source/0.ndjson", 0, id="a log names a buffer that nothing makes"),
