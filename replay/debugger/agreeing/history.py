@@ -117,7 +117,7 @@ class _History:
     starts: dict[tuple[str, int], Event] = field(default_factory=dict)
     latest: dict[str, int] = field(default_factory=dict)
     failed: dict[tuple[str, int], Event] = field(default_factory=dict)
-    # One attempt may fail twice: suspected first, and then for what it depends on.
+    # Older recordings may tell twice that one attempt failed: suspected first, and then for what it depends on.
     failures: list[object] = field(default_factory=list)
     restoring: dict[tuple[str, int], int] = field(default_factory=dict)
     last: Event | None = None

@@ -143,7 +143,7 @@ class Failures:
             number = self.fail(attempt, HOST_KILLED, together=together, first_of_several=several)
             together = number if together is None and several else together
         for attempt in lost:
-            self._end_fenced(attempt)
+            self.end_fenced(attempt)
         tasks = self.standbys.lost_with_hosts()
         if tasks:  # nobody is connected to a standby: only its heartbeats are missed
             costs = engine.costs
@@ -161,11 +161,12 @@ class Failures:
         failure = self._record(attempt, SUSPECTED)
         attempt.fenced = True
         self.fenced.append(attempt)
-        self.engine.scheduler.at(until_us + self.engine.costs.rpc_us, lambda: self._end_fenced(attempt))
+        self.engine.scheduler.at(until_us + self.engine.costs.rpc_us, lambda: self.end_fenced(attempt))
         self.engine.moment("suspected", task=attempt.task)
         self.detection.heard(failure.number, "heartbeat", failure.event)
 
-    def _end_fenced(self, attempt: Attempt) -> None:
+    def end_fenced(self, attempt: Attempt) -> None:
+        """A suspected attempt is over: it hears that it is fenced, its host is gone, or its recovery is given up."""
         if attempt not in self.fenced:
             return
         self.fenced.remove(attempt)

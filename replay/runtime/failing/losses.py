@@ -64,7 +64,11 @@ class Losses:
     def _begin_again(self, tasks: Iterable[TaskId], why: str) -> None:
         for task in tasks:
             one = self.engine.current[task]
-            if one.alive and not one.settled and not one.diverged:
+            if not one.alive or one.settled or one.diverged:
+                continue
+            if one.fenced:  # it has failed already, and whoever takes its place begins without determinants
+                self.engine.failures.end_fenced(one)
+            else:
                 self.engine.failures.fail(one, why, together=None, first_of_several=False)
 
 

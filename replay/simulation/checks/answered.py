@@ -38,6 +38,16 @@ def failures_are_detected_once(recording: Recording) -> Iterator[str]:
             yield f"event {one['n']}: {one['task']} is replaced, and failure {one['failure']} is not detected"
 
 
+def every_attempt_fails_once(recording: Recording) -> Iterator[str]:
+    """Whoever was only suspected is no news to the coordinator when it ends."""
+    failed: set[tuple[str, int]] = set()
+    for one in recording.events:
+        if one["type"] == "task-failed":
+            if (one["task"], one["attempt"]) in failed:
+                yield f"event {one['n']}: attempt {one['attempt']} of {one['task']} had failed already"
+            failed.add((one["task"], one["attempt"]))
+
+
 def nobody_gives_up_within_the_depth(recording: Recording) -> Iterator[str]:
     """Whoever escalates stands above failed tasks in a row that lead past the depth; at full depth nobody does."""
     depth = recording.manifest.protocol.sharing_depth
@@ -80,6 +90,7 @@ def what_is_restored_is_a_whole_snapshot(recording: Recording) -> Iterator[str]:
 CHECKS = (
     every_failure_is_answered,
     failures_are_detected_once,
+    every_attempt_fails_once,
     nobody_gives_up_within_the_depth,
     what_is_restored_is_a_whole_snapshot,
 )

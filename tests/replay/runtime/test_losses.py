@@ -16,6 +16,7 @@ from replay.jobs.record import run_of
 from replay.protocols import PROTOCOLS
 from replay.runtime.engine import Engine
 from replay.runtime.recorder import MemoryMembers as EngineMembers
+from tests.replay.debugger.recordings import failing
 from tests.replay.debugger.worlds import MemoryMembers, bundle_of
 from tests.replay.runtime.outside import delivered, events_of, faults, read
 
@@ -101,3 +102,19 @@ def test_recoveries_past_lost_choices_replay_as_they_were() -> None:
         for one in events_of(files, "task-failed")
     )
     assert verdicts["identical"] and not verdicts["diverged"], verdicts
+
+
+def test_a_suspected_attempt_whose_recovery_is_given_up_ends_and_has_one_successor() -> None:
+    """It had failed already, as the coordinator sees it: one failure is what begins a new attempt."""
+    suspected = {"suspects": ("map-2.0@366",), "heartbeat_ms": 10, "heartbeat_timeout_ms": 20}
+    options = {"seed": 35, "depth": 5, "parallelism": 1, "sharing_depth": 1, "on_lost": "continue", "standby": 0}
+    members = failing("map-1.0@86+map-2.0@86", **options, **suspected)
+    events = [json.loads(line) for line in members.members["events.ndjson"].splitlines()]
+    assert any(one["type"] == "escalated" for one in events)
+    failed = [one for one in events if one["type"] == "task-failed" and one["task"] == "map-2.0"]
+    assert [(one["attempt"], one["cause"]) for one in failed] == [(0, "killed"), (1, "suspected")]
+    replaced = [one for one in events if one["type"] == "task-rescheduled" and one["task"] == "map-2.0"]
+    began = [one for one in events if one["type"] == "attempt-started" and one["task"] == "map-2.0"]
+    assert [one["failure"] for one in replaced] == [one["failure"] for one in began if one["attempt"]]
+    assert began[-1]["diverged"] and began[-1]["host"] == replaced[-1]["host"]
+    assert replay(bundle_of(members), failure=failed[-1]["failure"]).verdict == "free"
