@@ -347,7 +347,7 @@ class RecoveryReplay:
         try:
             check(*of)
         except DivergenceFound as found:
-            self.steps.findings.differs(told_by_events(self.source, found))
+            self.steps.findings.differs(told_by_events(self.source, self.story, found))
 
     def _check_own_log(self, logs: Returned) -> None:
         """What the attempt itself recorded begins with what was returned to it."""
@@ -380,7 +380,7 @@ class RecoveryReplay:
         source, task = self.source, self.scene.task
         touched = {task, *source.graph.upstream(task)}
         for check in OF_ALL:
-            self._agreed(check, source)
+            self._agreed(check, source, self.story)
         size = self._buffer_bytes(source.graph.order)
         verified = []
         for one in source.graph.order:

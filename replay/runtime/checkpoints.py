@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 _GIVEN_UP_IN_VAIN = 10
 
+COULD_NOT_BEGIN = " could not begin it"
+NOT_COMPLETE = "not complete after "
+"""Why a checkpoint is aborted, where it isn't for a failure: behind the source's name, and before the time."""
+
 
 @dataclass(slots=True)
 class _Pending:
@@ -117,12 +121,12 @@ class Checkpoints:
 
     def _declined(self, source: TaskId, checkpoint: int) -> None:
         if self._pending is not None and self._pending.checkpoint == checkpoint:
-            self.abort((source,), self._pending.event, f"{source} could not begin it")
+            self.abort((source,), self._pending.event, f"{source}{COULD_NOT_BEGIN}")
 
     def _expire(self, pending: _Pending) -> None:
         """Looked at whenever the next one is due: whoever did not align this one need not any more."""
         if self.engine.scheduler.now_us - pending.since_us >= self.policy.timeout_us:
-            why = f"not complete after {self.policy.timeout_us / 1000:g} ms"
+            why = f"{NOT_COMPLETE}{self.policy.timeout_us / 1000:g} ms"
             self._given_up += pending.last
             if self._given_up == _GIVEN_UP_IN_VAIN:
                 raise WrongSetting(

@@ -10,11 +10,10 @@ from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.story import Event, Story
 
 
-def check_answered(source: RecordingSource) -> None:
+def check_answered(source: RecordingSource, story: Story) -> None:
     """Raises `DivergenceFound` at the first task that replays though it awaits more, or never, awaiting nothing."""
     if source.manifest.clock.kind != "virtual":
         return
-    story = Story.read(source.events())
     for (task, attempt), events in story.of_attempt.items():
         last = _last_answer(task, attempt, events)
         if last is not None and source.manifest.complete and story.last_state(task, attempt) == "WaitingDeterminants":
@@ -28,12 +27,11 @@ def check_answered(source: RecordingSource) -> None:
             )
 
 
-def check_answers(source: RecordingSource) -> None:
+def check_answers(source: RecordingSource, story: Story) -> None:
     """Raises `DivergenceFound` at the first request that an attempt did not answer at once, though it knew enough: it
     executed from a beginning, and no choices were lost."""
     if source.manifest.clock.kind != "virtual" or not source.manifest.complete:
         return
-    story = Story.read(source.events())
     for number, event in story.by_number.items() if not story.losses else ():
         task, attempt = str(event.get("at")), event.get("attempt")
         if event.get("type") != "determinants-request-received" or not isinstance(attempt, int):

@@ -20,6 +20,7 @@ from replay.debugger.agreeing.orders import check_orders
 from replay.debugger.agreeing.readings import check_readings
 from replay.debugger.agreeing.receipts import LogEnds, check_receipts, check_takes
 from replay.debugger.agreeing.received import check_received
+from replay.debugger.agreeing.relays import check_relays
 from replay.debugger.agreeing.restores import check_restores
 from replay.debugger.agreeing.settings import check_settings
 from replay.debugger.agreeing.snapshots import check_snapshots
@@ -32,16 +33,30 @@ from replay.debugger.recorded.story import Story
 from replay.errors import CorruptMember
 from replay.model import TaskId
 
-_OF_EVENTS: tuple[Callable[[RecordingSource], None], ...] = (
-    check_history, check_connections, check_restores, check_notices, check_nothing_to_replay, check_answered,
-    check_answers, check_struck,
+_Check = Callable[[RecordingSource, Story], None]
+
+
+def _alone(check: Callable[[RecordingSource], None]) -> _Check:
+    """One that reads the events itself, each as it comes."""
+    return lambda source, _: check(source)
+
+
+_OF_EVENTS: tuple[_Check, ...] = (
+    *map(_alone, (check_history, check_connections, check_restores, check_notices)),
+    check_nothing_to_replay, check_answered, check_answers, check_relays,
+    _alone(check_struck),
 )  # fmt: skip
 """What events say of one another."""
 
-OF_ALL: tuple[Callable[[RecordingSource], None], ...] = (
-    check_settings, *_OF_EVENTS, check_received, check_epochs, check_writes, check_states, check_snapshots,
-    check_transactions, check_aborted, check_ended, check_flushed, check_left_outside, check_ignored, check_let_go,
-    check_alignment, check_records,
+OF_ALL: tuple[_Check, ...] = (
+    _alone(check_settings),
+    *_OF_EVENTS,
+    *map(_alone, (
+        check_received, check_epochs, check_writes, check_states, check_snapshots, check_transactions,
+        check_aborted, check_ended, check_flushed, check_left_outside, check_ignored,
+    )),
+    check_let_go,
+    *map(_alone, (check_alignment, check_records)),
 )  # fmt: skip
 """What manifest, events, lines and snapshots say of one another. Each raises `DivergenceFound`."""
 
@@ -75,13 +90,13 @@ def first_contradiction(source: RecordingSource, story: Story, tasks: Iterable[T
     return None
 
 
-def told_by_events(source: RecordingSource, found: DivergenceFound) -> DivergenceFound:
+def told_by_events(source: RecordingSource, story: Story, found: DivergenceFound) -> DivergenceFound:
     """Where events contradict one another they are what is damaged, and not a member that they don't fit."""
     if found.detail.get("member") == "events.ndjson":
         return found
     for check in _OF_EVENTS:
         try:
-            check(source)
+            check(source, story)
         except DivergenceFound as earlier:
             return earlier
         except (Missing, CorruptMember):
@@ -93,7 +108,7 @@ def contradiction_anywhere(source: RecordingSource, story: Story) -> DivergenceF
     """The first one between any parts of the recording."""
     for check in OF_ALL:
         try:
-            check(source)
+            check(source, story)
         except DivergenceFound as found:
             return found
         except (Missing, CorruptMember):

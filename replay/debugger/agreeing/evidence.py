@@ -12,7 +12,7 @@ from replay.bundle.members import member_name
 from replay.causality.life import life_of
 from replay.debugger.agreeing.copies import first_difference_from_copies
 from replay.debugger.agreeing.sendings import Sent, read_sent
-from replay.debugger.outcome import DivergenceFound
+from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.logs import Built, built_buffers
 from replay.debugger.recorded.members import Placed, barrier_of, placed_buffers
@@ -232,14 +232,30 @@ class _OutputCheck:
         if frame.held_back or life is None or frame.t_us >= min(self.connected_until_us, life.ended_us):
             return
         member = member_name(self.task, self.attempt, f"sent-{self.k}", frame.epoch, "dlt")
+        untold = (
+            f"no channel-lost event before {frame.t_us} us tells attempt {self.attempt} of {self.task} that "
+            f"{self.channel.id} is not connected"
+        )
         if member in self.source.members:
             self._differs(
                 placed,
-                f"was never sent, says {member}, though no channel-lost event before {frame.t_us} us tells attempt "
-                f"{self.attempt} of {self.task} that {self.channel.id} is not connected",
+                f"was never sent, says {member}, though {untold}",
                 other_member=member,
                 other_offset=self.source.members.size(member),
             )
+        if self._keeps_sendings:
+            raise Missing(
+                f"The recording lacks {member}, though {placed.path} has buffer {frame.seq} of {self.channel.id} at "
+                f"offset {placed.offset} and {untold}; or such an event is missing. So it can't be said whether the "
+                f"replay is identical.",
+                member=placed.path,
+                offset=placed.offset,
+                lacks=member,
+            )
+
+    @property
+    def _keeps_sendings(self) -> bool:
+        return any(name.endswith(".dlt") and "/sent-" in name for name in self.source.members.names("tasks/"))
 
     def _connected_until_us(self) -> int:
         """How long events tell of nothing but a connection; 0 where they don't tell."""

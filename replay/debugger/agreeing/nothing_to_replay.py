@@ -10,11 +10,10 @@ from replay.debugger.recorded.story import Event, Story
 from replay.model import MAIN
 
 
-def check_nothing_to_replay(source: RecordingSource) -> None:
+def check_nothing_to_replay(source: RecordingSource, story: Story) -> None:
     """Raises `DivergenceFound` at the first task that is never said to run, though nothing holds it back."""
     if source.manifest.clock.kind != "virtual" or not source.manifest.complete:
         return
-    story = Story.read(source.events())
     for (task, attempt), events in story.of_attempt.items():
         replays = [one for one in events if one.get("type") == "recovery-state" and one.get("to") == "Replaying"]
         if replays and not any(_runs(one) for one in events):

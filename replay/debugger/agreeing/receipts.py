@@ -118,6 +118,8 @@ class _Receipts:
         self.exact = source.manifest.clock.kind == "virtual"
         goes_back = source.manifest.protocol.name != "none"  # else it begins with whatever comes next
         self.goes_back = self.exact and goes_back
+        self.binding = source.manifest.protocol.logs and not story.losses
+        self.triggered = _triggered(story)
         known = self.goes_back and (task, attempt) in story.starts
         self.checkpoint = story.checkpoint_of(task, attempt) if known else None
         self.named: dict[_Sending, int] = {}
@@ -167,7 +169,7 @@ class _Receipts:
 
     def _check_first(self, path: str, offset: int, receipt: ReceiptFrame) -> None:
         """An attempt begins with the buffer that the snapshot it restored calls the next."""
-        epoch, checkpoint = int(path.rpartition("/")[2].removesuffix(".rcv")), self.checkpoint
+        epoch, checkpoint = _epoch_of(path), self.checkpoint
         if checkpoint is None or epoch != checkpoint:
             return  # what the recording lacks says nothing
         state = snapshot_of(self.source, self.task, checkpoint, self.attempt) if checkpoint else None
@@ -208,7 +210,7 @@ class _Receipts:
 
     def _gone_between(self, before: str, path: str) -> str | None:
         """The first member of an epoch between two that the recording doesn't have."""
-        epochs = [int(one.rpartition("/")[2].removesuffix(".rcv")) for one in (before, path)]
+        epochs = [_epoch_of(one) for one in (before, path)]
         names = (
             member_name(self.task, self.attempt, f"received-{self.i}", one) for one in range(epochs[0] + 1, epochs[1])
         )
@@ -263,7 +265,9 @@ class _Receipts:
                 )
 
     def _check_place(self, path: str, offset: int, receipt: ReceiptFrame) -> None:
-        """A buffer is taken between two determinants of the main log."""
+        """A buffer is taken between two determinants of the main log, and in an epoch that its task can be in."""
+        if receipt.taken and self.goes_back:
+            self._check_epoch(path, offset, receipt)
         if not receipt.taken or not self.ends:
             return
         ends, log = self.ends.get(receipt.epoch), member_name(self.task, self.attempt, MAIN, receipt.epoch)
@@ -280,10 +284,21 @@ class _Receipts:
             log_offset=max((end for end in ends if end < receipt.offset), default=0) if copied is None else copied.at,
         )
 
+    def _check_epoch(self, path: str, offset: int, receipt: ReceiptFrame) -> None:
+        """Where logs bind who sends again, no input is past the barrier by which its task enters an epoch."""
+        of_buffer = _epoch_of(path)
+        if self.binding and receipt.epoch > of_buffer:
+            why = f"its buffer is of epoch {of_buffer}: a task enters an epoch when all its inputs brought the barrier"
+        elif self.triggered and receipt.epoch > max(self.triggered):
+            why = f"no checkpoint-triggered event tells of a checkpoint later than {max(self.triggered)}"
+        else:
+            return
+        self._differs(path, offset, receipt, f"was taken in epoch {receipt.epoch}, but {why}")
+
     def _never_sent(self, path: str, offset: int, receipt: ReceiptFrame) -> None:
         """Names the place where the sending is missing, as well."""
         task, attempt = self.channel.source, receipt.sender_attempt
-        epoch = int(path.rpartition("/")[2].removesuffix(".rcv"))
+        epoch = _epoch_of(path)
         member = member_name(task, attempt, f"sent-{self.channel.k}", epoch, "dlt")
         later = (
             at
@@ -317,3 +332,14 @@ class _Receipts:
             buffer=receipt.seq,
             **detail,
         )
+
+
+def _epoch_of(path: str) -> int:
+    """That of the buffers at their sender, whose receipts are filed there."""
+    return int(path.rpartition("/")[2].removesuffix(".rcv"))
+
+
+def _triggered(story: Story) -> set[int]:
+    """The checkpoints that events tell of, if any does."""
+    found = (one.get("checkpoint") for one in story.by_number.values() if one.get("type") == "checkpoint-triggered")
+    return {one for one in found if isinstance(one, int)}

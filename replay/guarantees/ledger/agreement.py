@@ -120,7 +120,7 @@ def _unkept(source: RecordingSource, executions: Executions) -> Iterator[Finding
 
 def _checks(source: RecordingSource, executions: Executions) -> Iterator[Callable[[], object]]:
     for check in OF_ALL:
-        yield partial(check, source)
+        yield partial(check, source, executions.story)
     yield partial(check_transits, source, executions.story)
     yield partial(check_adopted, source)
     for channel in source.graph.channels:

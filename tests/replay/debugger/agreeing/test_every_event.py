@@ -59,7 +59,8 @@ TOLD_BY = (
     (52000, 18, "was to be struck"), (52000, 21, "was never sent"), (52019, 91, "brings the last of the answers"),
     (8830003, 241, "asked for determinants over"), (8830012, 159, "has all 23 bytes that were returned"),
     (8830015, 100, "with which that input waits"), (8840003, 73, "it is asked for what it holds"),
-    (8840004, 158, "both that live notice it together"),
+    (8840004, 158, "both that live notice it together"), (92000, 124, "by highest.0>sink.1 says that what it asked"),
+    (92006, 73, "below the task for which it was"), (92014, 62, "or such an event is missing"),
 )  # fmt: skip
 
 
@@ -94,7 +95,7 @@ UNTOLD = (
     (52007, 10), (52019, 85), (52019, 92), (52015, 108), (52015, 131), (8830020, 184), (8830029, 268), (8840014, 34),
 )  # fmt: skip
 """Another heard of the failure first; nothing was sent for what was asked; it was too late."""
-TOLD = ((52001, 26), (52010, 107), (52011, 117), (8830001, 41), (8840005, 27))
+TOLD = ((52001, 26), (52010, 107), (52011, 117), (8830001, 41), (8840005, 27), (92003, 49))
 """Somebody did something after a rollback, or his log tells of it, though his attempt ended soon after."""
 
 

@@ -46,10 +46,12 @@ def is_missed(members: MemoryMembers) -> bool:
 def found_in(members: MemoryMembers) -> str:
     """How it is missed, nothing being executed if that is enough; nothing where it isn't."""
     bundle = bundle_of(members)
+    story = Story.read(bundle.events())
     try:
-        for check in (*OF_ALL, check_sizes):
-            check(bundle)
-        check_events(bundle, Story.read(bundle.events()))
+        for check in OF_ALL:
+            check(bundle, story)
+        check_sizes(bundle)
+        check_events(bundle, story)
         outcome = replay(bundle_of(members), failure=0)
     except (DivergenceFound, ReplayError) as found:  # the latter: that failure is gone
         return str(found)

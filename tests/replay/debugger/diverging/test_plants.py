@@ -48,7 +48,7 @@ def test_a_planted_corruption_is_named_where_it_is(seed: int) -> None:
     assert plant.member != EVENTS or "vent" in sentence, where
 
 
-UNNOTICED_BEFORE = (400027, 400045, 400060, 600292, 600404, 5500036)
+UNNOTICED_BEFORE = (400027, 400045, 400060, 600292, 600404, 5500036, 91000000)
 NAMED_ROUGHLY_BEFORE = (400005, 400015, 400033, 600022, 600023, 600445, 1200475, 5500012, 5500017, 5500145, 5500178)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.replay.debugger.diverging.known import (
     ARRIVALS,
     Event,
@@ -25,7 +27,7 @@ def why_untold(members: MemoryMembers, events: list[Event], n: int) -> str | Non
         if one["type"] == "state-restored" and _had_loaded(events, one):
             return None
         return f"the standby on {one.get('host')} was not needed, and may have been gone before it was told"
-    if not isinstance(task, str) or not isinstance(attempt, int) or not _arrives(one):
+    if not isinstance(task, str) or not isinstance(attempt, int) or not _arrives(one) or _strikes(members, one):
         return None
     fenced = _fenced_before(events, one)
     if fenced is not None and not _told_by_channel(members, events, one) and not _noticed_for_sure(events, one):
@@ -208,6 +210,12 @@ def _had_loaded(events: list[Event], loaded: Event) -> bool:
 def _arrives(event: Event) -> bool:
     """Also the coordinator's call by which an attempt takes over."""
     return event["type"] in ARRIVALS or (event["type"], event.get("from")) == ("recovery-state", "Standby")
+
+
+def _strikes(members: MemoryMembers, one: Event) -> bool:
+    """Whether by the command its task is killed as it enters that state, so that it must have."""
+    command = json.loads(members.members["job.json"])["job"]["command"]
+    return one["type"] == "recovery-state" and f"--kill-in {one['task']}:{one['to']}" in command
 
 
 def _ends(event: Event, task: str, attempt: int) -> bool:
