@@ -22,7 +22,8 @@ from replay.debugger.diverging.findings import OnDivergence
 from replay.debugger.executing.following import Until
 from replay.debugger.forks.changes import At, change_to_json
 from replay.debugger.ports import RecordingSource
-from replay.errors import ReplayError
+from replay.debugger.recorded.story import Story
+from replay.errors import ReplayError, printable
 
 JOB_ID = re.compile(r"j_[0-9a-z]{12}")
 # Worst first: what several replays come to together.
@@ -51,6 +52,18 @@ class Wanted:
         return found
 
 
+def failures_in(source: RecordingSource, task: str | None) -> list[tuple[int, str]]:
+    """(number, task) of each, up to where the events can be read: what is wrong there is a replay's verdict."""
+    if task is not None and task not in source.graph:
+        raise ReplayError(
+            f"the recording has no task {printable(task)}", remedy="Its tasks are those that job.json lists"
+        )
+    story = Story.read(source.events())
+    if story.unreadable is not None and not story.failures:
+        raise ReplayError(f"before the events can't be read, nothing fails: {story.unreadable.removesuffix('.')}")
+    return [(number, str(event.get("task"))) for number, event in sorted(story.failures.items())]
+
+
 def is_job_id(target: str) -> bool:
     return JOB_ID.fullmatch(target) is not None
 
@@ -67,7 +80,7 @@ def replay_path(path: Path, wanted: Wanted) -> list[dict[str, Any]]:
     with open_bundle(path) as bundle:
         if wanted.forks:
             return [_forked(bundle, wanted)]
-        failures = [(e["failure"], str(e["task"])) for e in bundle.events() if e.get("type") == "task-failed"]
+        failures = failures_in(bundle, wanted.task)
         if wanted.hunt:
             of_task = dict(failures)  # a hunt is of one task
             alone = [replace(one, task=one.task or of_task.get(one.failure or 0)) for one in wanted.targets(failures)]
@@ -91,7 +104,7 @@ def look_into_path(path: Path, wanted: Wanted, look: Look) -> list[dict[str, Any
     from replay.debugger.replay import replay
 
     with open_bundle(path) as bundle, tempfile.TemporaryDirectory(prefix="clonoscope-look-") as folder:
-        failures = [(e["failure"], str(e["task"])) for e in bundle.events() if e.get("type") == "task-failed"]
+        failures = failures_in(bundle, wanted.task)
         one, sink = wanted.targets(failures)[0], ParquetStepSink(Path(folder) / "steps")
         outcome = replay(
             bundle,
