@@ -20,6 +20,7 @@ from dashboard.views import (
     replay_notes,
     replay_rows,
     replay_stops,
+    spacetime,
     sql,
 )
 
@@ -29,6 +30,7 @@ urlpatterns = [
     path("jobs/<str:job_id>/logs/", logs.logs_page, name="logs"),
     path("jobs/<str:job_id>/paths/", paths.paths_page, name="paths"),
     path("jobs/<str:job_id>/recovery/", recovery.recovery_page, name="job-recovery"),
+    path("jobs/<str:job_id>/spacetime/", spacetime.spacetime_page, name="spacetime"),
     path("jobs/<str:job_id>/sql/", sql.sql_page, name="sql"),
     path("jobs/<str:job_id>/sql/download/", sql.sql_download, name="sql-download"),
     path("jobs/<str:job_id>/replays/", job_actions.replays, name="job-replays"),

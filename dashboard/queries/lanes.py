@@ -19,25 +19,32 @@ WHERE type = 'task-failed' AND task IN (SELECT unnest($tasks)) ORDER BY n
 """
 
 
-def lanes(lake: Lake, job: str, tasks: list[str], duration_us: int, *, observed: bool) -> list[dict[str, Any]]:
+def state_lanes(lake: Lake, job: str, tasks: list[str], duration_us: int, *, observed: bool) -> list[dict[str, Any]]:
     """Of each of these tasks, in their order."""
     if not tasks:
         return []
-    states = lake.rows(_STATES_SQL, {"tasks": tasks}, job=job)
-    starts = lake.rows(_STARTS_SQL, {"tasks": tasks}, job=job)
-    failed = lake.rows(_FAILED_SQL, {"tasks": tasks}, job=job)
+    starts, states, failed = (
+        _by_task(lake.rows(sql, {"tasks": tasks}, job=job)) for sql in (_STARTS_SQL, _STATES_SQL, _FAILED_SQL)
+    )
     return [
         {
             "task": task,
             "spans": spans_of(
-                [(*row[1:-1], row[-1] or observed) for row in starts if row[0] == task],
-                [row[1:] for row in states if row[0] == task],
-                [row[1:] for row in failed if row[0] == task],
+                [(*row[:-1], row[-1] or observed) for row in starts.get(task, ())],
+                states.get(task, []),
+                failed.get(task, []),
                 duration_us,
             ),
         }
         for task in tasks
     ]
+
+
+def _by_task(rows: list[tuple[Any, ...]]) -> dict[str, list[tuple[Any, ...]]]:
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for task, *row in rows:
+        found.setdefault(task, []).append(tuple(row))
+    return found
 
 
 def spans_of(

@@ -7,7 +7,7 @@ from typing import Any
 
 from dashboard.queries.curves import sink_curves
 from dashboard.queries.failures import ROLLBACKS_SQL, Failure
-from dashboard.queries.lanes import lanes
+from dashboard.queries.lanes import state_lanes
 from ingest.lake.readers import Lake
 from replay.model import Manifest
 
@@ -60,7 +60,7 @@ def timeline(lake: Lake, *, job: str, manifest: Manifest, failures: list[Failure
         "rollbacks": [
             {"tUs": t_us, "checkpoint": checkpoint} for t_us, checkpoint in lake.rows(ROLLBACKS_SQL, job=job)
         ],
-        "lanes": lanes(lake, job, tasks[:LANES_SHOWN], duration_us, observed=manifest.protocol.observed),
+        "lanes": state_lanes(lake, job, tasks[:LANES_SHOWN], duration_us, observed=manifest.protocol.observed),
         "gaps": [
             {"task": task, "attempt": attempt, "thread": thread, "epoch": epoch, "tUs": t_us, "count": count}
             for task, attempt, thread, epoch, t_us, count in lake.rows(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.queries.failures import Failure
-from dashboard.queries.lanes import lanes
+from dashboard.queries.lanes import state_lanes
 from ingest.lake.engine import Row
 from ingest.lake.readers import Lake
 from replay.model import Manifest
@@ -129,7 +129,7 @@ def _checkpoints(lake: Lake, job: str) -> Iterator[TraceEvent]:
 
 def _doing(lake: Lake, job: str, manifest: Manifest, threads: Threads, duration_us: int) -> Iterator[TraceEvent]:
     observed = manifest.protocol.observed
-    for lane in lanes(lake, job, list(threads.subtasks), duration_us, observed=observed):
+    for lane in state_lanes(lake, job, list(threads.subtasks), duration_us, observed=observed):
         for span in lane["spans"]:
             recovering = span["state"] not in ("Running", "Failed", "Suspected")
             yield {

@@ -29,6 +29,11 @@ PAGES = {
     "causal path": ("/jobs/{killed}/paths/?task=" + KILLED, ".holdings-svg .stair"),
     "recovery anatomy": ("/jobs/{killed}/recovery/?load=0.4&standby=no", ".gantt-svg .bar"),
     "causal path of a sink": ("/jobs/{killed}/paths/?task=sink.0", "#path"),
+    "space and time": ("/jobs/{killed}/spacetime/", "#picture:not([aria-busy=true]) canvas"),
+    "space and time around a failure": (
+        "/jobs/{killed}/spacetime/?from=1400000&to=1700000&select=failure:0",
+        "#picture:not([aria-busy=true]) canvas",
+    ),
     "sql": (
         "/jobs/{killed}/sql/?q=SELECT+task,+sum(bytes)+AS+bytes+FROM+counts+GROUP+BY+task&draw=bars&y=1",
         "#picture rect",

@@ -67,7 +67,8 @@ def test_who_shares_a_job_sees_it_without_the_owners_buttons(owner: User, guest:
 def test_strangers_and_the_signed_out_see_nothing(owner: User, guest: User, client) -> None:
     job = job_of(owner, Status.FAILED)
     replay = Replay.objects.create(job=job, owner=owner, task="map.0", failure=0)
-    for address in (f"/jobs/{job.id}/", f"/jobs/{job.id}/logs/", f"/jobs/{job.id}/paths/", f"/replays/{replay.id}/"):
+    pages = [f"/jobs/{job.id}/{page}" for page in ("", "logs/", "paths/", "spacetime/")]
+    for address in (*pages, f"/replays/{replay.id}/"):
         assert as_seen_by(guest).get(address).status_code == 404
         assert client.get(address).headers["Location"].startswith("/login/")
 
