@@ -48,6 +48,7 @@ class Question:
     what: str
     remedy: str
     code: str
+    refused_with: int = 404
 
     def asked_of(self, job: Job, *arguments: str) -> Any:
         """The answer; Problem where there is none."""
@@ -55,11 +56,18 @@ class Question:
         with _one_at_a_time(kept):
             if kept.exists():
                 return json.loads(kept.read_bytes())
-            with _turns.taken():
-                answer = self._child(store.pack_path(job.id), arguments)
+            answer = self._worked_out(job, arguments)
             told = json.loads(answer)
             self._keep(kept, answer)
             return told
+
+    def asked_anew_of(self, job: Job, *arguments: str) -> Any:
+        """The same, and no file of it: for what is asked in so many ways that nobody asks the same for long."""
+        return json.loads(self._worked_out(job, arguments))
+
+    def _worked_out(self, job: Job, arguments: tuple[str, ...]) -> bytes:
+        with _turns.taken():
+            return self._child(store.pack_path(job.id), arguments)
 
     def _kept_at(self, job: Job, arguments: tuple[str, ...]) -> Path:
         """Beside the tables of the version that is published: it goes when they go. No argument becomes a path."""
@@ -87,7 +95,7 @@ class Question:
         if done.returncode < 0 or b"MemoryError" in done.stderr or len(answer) > ANSWER_BYTES:
             raise self._too_much()
         if done.returncode == 1 and answer:
-            raise Problem(404, json.loads(answer)["error"], code=self.code)
+            raise Problem(self.refused_with, json.loads(answer)["error"], code=self.code)
         if done.returncode != 0:
             log.error("%s of %s: %s", self.what, pack.name, done.stderr.decode("utf-8", "replace"))
             raise Problem(500, f"The {self.what} could not be worked out; the server's log says why.")

@@ -16,6 +16,7 @@ from dashboard.problems import Problem
 from dashboard.queries.graph import job_graph
 from dashboard.queries.lake import lake
 from dashboard.queries.spacetime.asked import named
+from dashboard.queries.spacetime.cuts import cuts_of
 from dashboard.queries.spacetime.fronts import fronts
 from dashboard.queries.spacetime.lanes import Lanes
 from dashboard.queries.spacetime.marks import Window, marks
@@ -66,6 +67,43 @@ class SpaceTime(Schema):
     fronts: list[FrontOut] = Field(description="barriers at tasks; empty where `fronts_count` is too many")
     fronts_count: int
     reach: list[ReachOut] = Field(description="causes and effects of `select`, by attempt")
+
+
+class FlightOut(Schema):
+    channel: str
+    attempt: int
+    first: int
+    last: int
+
+
+class CutOut(Schema):
+    asked_us: int
+    stands: list[tuple[int, int]] = Field(description="of each task its attempt, and the time at which it stands")
+    in_flight: list[FlightOut] = Field(description="runs of buffers that were sent in it and not taken, at most 100")
+    runs: int = Field(description="how many such runs there are")
+    buffers: int = Field(description="how many buffers they hold")
+
+
+class CutsOut(Schema):
+    tasks: list[str]
+    cuts: list[CutOut]
+    unknown: int = Field(description="buffers that no member has: of those nothing is said")
+    faults: list[str]
+
+
+@router.get("/jobs/{job_id}/cuts", response={200: CutsOut, 404: Error, 409: Error, 422: Error})
+def read_cuts(
+    request: HttpRequest,
+    job_id: str,
+    from_us: QueryEx[int, P(ge=0, le=LAST_US)],
+    to_us: QueryEx[int, P(ge=0, le=LAST_US)],
+) -> dict[str, Any]:
+    """Of times evenly over a window the latest consistent cut that is nowhere past each, with what is in flight."""
+    job = visible_job(caller(request), job_id)
+    readable(job)
+    if to_us < from_us:
+        raise Problem(422, "to_us: a window ends after it began.")
+    return cuts_of(job, from_us=from_us, to_us=to_us)
 
 
 @router.get("/jobs/{job_id}/spacetime", response={200: SpaceTime, 404: Error, 409: Error, 422: Error})

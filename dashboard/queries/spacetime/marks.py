@@ -35,7 +35,8 @@ seen AS (
     FROM sendings s JOIN lanes l ON s.channel = l.channel
     LEFT JOIN past p ON s.channel = p.channel AND s.receiver_attempt = p.attempt
     LEFT JOIN future f ON s.channel = f.channel AND s.attempt = f.attempt
-    WHERE coalesce(s.sent_us, s.received_us, s.taken_us) <= $to_us
+    WHERE (s.sent_us <= $to_us OR s.sent_us IS NULL) AND (s.taken_us >= $from_us OR s.taken_us IS NULL)
+      AND coalesce(s.sent_us, s.received_us, s.taken_us) <= $to_us
       AND coalesce(s.taken_us, s.received_us, s.sent_us) >= $from_us
 )"""
 _COLUMNS = """count(*), min(sent_us), max(sent_us), min(taken_us), max(taken_us), count(*) FILTER (taken_us IS NULL),
@@ -50,12 +51,6 @@ _EACH_SQL = f"""
 WITH {_SEEN_SQL}
 SELECT pair, {_COLUMNS} FROM seen GROUP BY pair, place, attempt, seq, sending, receiver_attempt
 ORDER BY min(sent_us), pair, min(seq)
-"""
-_COUNT_SQL = """
-WITH lanes AS (SELECT unnest($channels::VARCHAR[]) AS channel)
-SELECT count(*) FROM sendings s JOIN lanes l ON s.channel = l.channel
-WHERE coalesce(s.sent_us, s.received_us, s.taken_us) <= $to_us
-  AND coalesce(s.taken_us, s.received_us, s.sent_us) >= $from_us
 """
 FIELDS = (
     "pair",
@@ -107,12 +102,12 @@ def marks(lake: Lake, lanes: Lanes, *, job: str, window: Window, cone: Cone | No
 
 def _rows(job: PublishedJob, asked: dict[str, Any], window: Window, pairs: int) -> tuple[list[tuple[Any, ...]], int]:
     """`step_us` 0: none of them is put together with others."""
-    narrow = {name: asked[name] for name in ("channels", "from_us", "to_us")}
-    if job.rows(_COUNT_SQL, narrow)[0][0] <= MOST_MARKS:
-        return job.rows(_EACH_SQL, asked), 0
     columns = min(MOST_COLUMNS, max(FEWEST_COLUMNS, MOST_MARKS // pairs))
     step_us = max(1, -(-(window.to_us - window.from_us + 1) // columns))
-    return job.rows(_AGGREGATED_SQL, {**asked, "step_us": step_us}), step_us
+    rows = job.rows(_AGGREGATED_SQL, {**asked, "step_us": step_us})
+    if sum(row[1] for row in rows) <= MOST_MARKS:
+        return job.rows(_EACH_SQL, asked), 0
+    return rows, step_us
 
 
 def _asked(

@@ -189,6 +189,7 @@ function paintMarks(paint) {
   for (const one of rows) {
     const lit = one.past > 0 ? "past" : one.future > 0 ? "future" : "";
     if (one.name && one.name === chosen) later.push([one, "chosen"]);
+    else if (paint.cut?.marks.has(one.n)) later.push([one, "flight"]);
     else if (one === hovered) later.push([one, lit || "hovered"]);
     else if (reach && lit) later.push([one, lit]);
     else paintMark(paint, one, reach ? "dim" : "plain");
@@ -196,8 +197,8 @@ function paintMarks(paint) {
   for (const [one, how] of later) paintMark(paint, one, how);
 }
 
-const INK = { plain: "ink-faint", dim: "ink-faint", hovered: "ink", chosen: "ink", past: "kind-timestamp", future: "kind-order" };
-const ALPHA = { plain: 0.6, dim: 0.14, hovered: 1, chosen: 1, past: 0.9, future: 0.9 };
+const INK = { plain: "ink-faint", dim: "ink-faint", hovered: "ink", chosen: "ink", past: "kind-timestamp", future: "kind-order", flight: "good" };
+const ALPHA = { plain: 0.6, dim: 0.14, hovered: 1, chosen: 1, past: 0.9, future: 0.9, flight: 1 };
 
 function paintMark({ context, colour, placed, x, widthPx, most, crowd }, one, how) {
   const at = cornersOf(one, placed.lanes, x);
@@ -205,7 +206,7 @@ function paintMark({ context, colour, placed, x, widthPx, most, crowd }, one, ho
   const many = one.count > 1;
   context.strokeStyle = context.fillStyle = colour(one.lost ? "bad" : INK[how]);
   context.globalAlpha = ALPHA[how];
-  context.lineWidth = how === "chosen" ? 2.75 : how === "hovered" ? 2 : 1.1;
+  context.lineWidth = how === "chosen" ? 2.75 : how === "hovered" || how === "flight" ? 2 : 1.1;
   if (one.resent) context.setLineDash([4, 3]);
   context.beginPath();
   if (many && at.x1Last - at.x1 + (at.x2Last - at.x2) > 2) {
@@ -299,21 +300,33 @@ function badge(context, colour, x, y) {
   cross(context, x, y, 2.75);
 }
 
-/** A cut is a line from where one task stands to where the next one does. */
-function paintCut({ context, colour, placed, cut, x }) {
+/** A cut is a line from where one task stands to where the next one does; of a folded vertex a bar over all its tasks. */
+function paintCut({ context, colour, placed, cut, x, widthPx }) {
   if (!cut) return;
-  const laneOf = new Map(placed.lanes.flatMap((lane) => lane.tasks.map((task) => [task, lane])));
   context.strokeStyle = context.fillStyle = colour("good");
   context.lineWidth = 2;
   context.beginPath();
-  let last = HEAD_PX;
-  for (const [n, one] of cut.stands.entries()) {
-    const lane = laneOf.get(one.task);
-    if (!lane) continue;
-    if (n === 0) context.moveTo(x(one.t_us), last - 10);
-    context.lineTo(x(one.t_us), lane.top);
-    context.lineTo(x(one.t_us), lane.top + lane.heightPx);
-    last = lane.top + lane.heightPx;
-  }
+  cut.line.forEach((one, n) => {
+    const lane = placed.lanes[one.lane];
+    const at = x(one.last);
+    if (n === 0) context.moveTo(at, HEAD_PX - 6);
+    context.lineTo(at, lane.top);
+    context.lineTo(at, lane.top + lane.heightPx);
+  });
   context.stroke();
+  for (const one of cut.line) {
+    const lane = placed.lanes[one.lane];
+    if (one.last > one.first) context.fillRect(x(one.first), lane.middle - 2, x(one.last) - x(one.first), 4);
+    const [left, right] = [x(one.last) < 0, x(one.last) > widthPx];
+    if (left || right) wedge(context, left ? 8 : widthPx - 8, lane.middle, left ? -6 : 6);
+  }
+}
+
+/** The line goes on where the window does not. */
+function wedge(context, x, y, size) {
+  context.beginPath();
+  context.moveTo(x + size, y);
+  context.lineTo(x, y - 4);
+  context.lineTo(x, y + 4);
+  context.fill();
 }

@@ -1,9 +1,11 @@
 // The space-time page: a window over lanes, asked for anew when it shows what is not there, and the mark that is selected.
 import { paintSpacetime } from "../charts/spacetime.js";
 import { covers, markAt, nextOnLane, panned, placeFronts, placeLanes, rowsOf, scaleOf, wanted, within, zoomed } from "../layout/lanes.js";
+import { isInFlight } from "../layout/cuts.js";
 import { getJson, getPart } from "../net/api.js";
 import { addressWith, numberIn } from "../state/cursor.js";
 import { count, duration, moment, plural } from "../state/format.js";
+import { cuts } from "./cuts.js";
 import { dataOf, onResize } from "./elements.js";
 import { bindKeys, copyLink } from "./frame.js";
 import { lanesNamed } from "./lane_names.js";
@@ -21,6 +23,7 @@ const ZOOM = 1.4;
 const placed = scene ? placeLanes(scene.lanes) : undefined;
 const picture = { scene, placed, rows: [], fronts: [], reach: undefined, chosen: undefined, hovered: undefined, view: undefined, cut: undefined };
 let strip;
+let cutting;
 let held;
 let asking;
 let timer;
@@ -34,10 +37,18 @@ function begin() {
   strip = scrub(element, scene, (view, { last }) => show(view, { remember: last }));
   if (place) lanesNamed(document.getElementById("lane-names"), placed.lanes, scene.hidden);
   document.getElementById("lane-names")?.style.setProperty("height", `${placed.heightPx}px`);
+  if (place) cutting = cuts({ view: () => picture.view, lanes: placed.lanes, durationUs: scene.durationUs, onCut });
   listen();
   onResize([place ?? element], repaint);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   show(picture.view, { remember: false });
+  cutting?.show();
+}
+
+/** What is in flight is found among the marks once, not in every frame. */
+function onCut(cut) {
+  picture.cut = cut && { ...cut, marks: new Set(picture.rows.filter((one) => isInFlight(one, cut.runs)).map((one) => one.n)) };
+  repaint();
 }
 
 function viewOf(address) {
@@ -58,6 +69,7 @@ function show(view, { remember = true } = {}) {
   timer = setTimeout(() => {
     if (remember) history.replaceState(null, "", addressWith(location.href, isWhole(view) ? { from: undefined, to: undefined } : view));
     ask();
+    cutting?.moved();
   }, ASK_AFTER_MS);
 }
 
@@ -100,6 +112,7 @@ function take(answer, window, chosen) {
   picture.rows = rowsOf(answer);
   picture.fronts = placeFronts(answer.fronts, placed.lanes);
   picture.reach = answer.reach.length ? answer.reach : undefined;
+  if (picture.cut) onCut(picture.cut);
   say(answer);
   repaint();
 }
@@ -291,6 +304,7 @@ bindKeys([
   { keys: [","], what: "mark before on the lane", run: () => neighbour(-1) },
   { keys: ["]"], what: "the effect that follows", run: () => follow("effect") },
   { keys: ["["], what: "the cause before", run: () => follow("cause") },
+  { keys: ["c"], what: "a consistent cut, or none", run: () => cutting?.toggle() },
   { keys: ["f"], what: "centre what is selected", run: () => centreOn({ always: true }) },
   { keys: ["Escape"], what: "select nothing", run: () => picture.chosen && select("") },
   { keys: ["y"], what: "copy the link to this view", run: copyLink },

@@ -89,6 +89,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "api/v1/jobs/<job_id>/recovery"): Row(api(409)),
     ("GET", "api/v1/jobs/<job_id>/recovery/what-if"): Row(api(409), query="?load=0.5"),
     ("GET", "api/v1/jobs/<job_id>/spacetime"): Row(api(409), query="?from_us=0&to_us=1"),
+    ("GET", "api/v1/jobs/<job_id>/cuts"): Row(api(409), query="?from_us=0&to_us=1"),
     ("GET", "api/v1/jobs/<job_id>/audit"): Row(api(200)),
     ("POST", "api/v1/jobs/<job_id>/audit"): Row(api(409)),
     ("POST", "api/v1/jobs/<job_id>/audit/cancel"): Row(api(200, 403)),
