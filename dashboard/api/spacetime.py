@@ -22,6 +22,7 @@ from dashboard.queries.spacetime.lanes import Lanes
 from dashboard.queries.spacetime.marks import Window, marks
 from dashboard.queries.spacetime.reach import cone_of, reaches
 from dashboard.queries.spacetime.selection import selected
+from dashboard.queries.spacetime.through import through
 
 router = Router(tags=["space-time"])
 LAST_US = 2**53  # the largest number that every reader of JSON keeps exactly
@@ -64,6 +65,10 @@ class SpaceTime(Schema):
     pairs: list[tuple[int, int]] = Field(description="numbers of two lanes; `pair` of a mark is a place in this list")
     channels: list[str] = Field(description="`place` of a mark is a place in this list")
     marks: dict[str, list[int | None]] = Field(description="column by column")
+    through: list[tuple[int, int, int, int]] = Field(
+        description="ways through hidden tasks: a lane, when it sent, another one, and when that took what came out"
+    )
+    through_whole: bool = Field(description="false: they are too many to be told, or some are left out")
     fronts: list[FrontOut] = Field(description="barriers at tasks; empty where `fronts_count` is too many")
     fronts_count: int
     reach: list[ReachOut] = Field(description="causes and effects of `select`, by attempt")
@@ -134,6 +139,8 @@ def read_spacetime(
     inputs = {str(channel.id): str(channel.target) for channel, _, _ in lanes.channels()}
     barriers, count = fronts(lake(), job=job.id, inputs=inputs, from_us=from_us, to_us=to_us)
     place = lanes.of_tasks()
+    window = Window(from_us, to_us)
+    ways, whole = through(lake(), lanes, job=job.id, window=window)
     return {
         "from_us": from_us,
         "to_us": to_us,
@@ -141,5 +148,7 @@ def read_spacetime(
         "fronts": [one for one in barriers if one["task"] in place],
         "fronts_count": count,
         "reach": [asdict(one) for one in reaches(lake(), found.graph, cone, job=job.id)] if cone else [],
-        **marks(lake(), lanes, job=job.id, window=Window(from_us, to_us), cone=cone),
+        "through": ways,
+        "through_whole": whole,
+        **marks(lake(), lanes, job=job.id, window=window, cone=cone),
     }

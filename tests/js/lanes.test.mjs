@@ -1,7 +1,7 @@
 // Where things stand in a space-time diagram.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cornersOf, covers, distanceTo, markAt, nameOf, nextOnLane, panned, placeFronts, placeLanes, rowsOf, scaleOf, tickText, ticksIn, wanted, within, withRoom, zoomed } from "../../static/js/layout/lanes.js";
+import { cornersOf, covers, distanceTo, markAt, nameOf, nextOnLane, panned, placeFronts, placeLanes, rowsOf, scaleOf, tickText, ticksIn, wanted, wayOf, within, withRoom, zoomed } from "../../static/js/layout/lanes.js";
 
 const LANES = [
   { id: "source.0", vertex: "source", tasks: ["source.0"], folded: false },
@@ -72,6 +72,13 @@ test("marks go from sender to receiver, and what was never taken ends on the way
   assert.ok(never.open && never.y2 < lanes[2].middle);
   assert.equal(distanceTo(whole, (230 + 300) / 2, (whole.y1 + whole.y2) / 2), 0);
   assert.equal(distanceTo(whole, 250, 2000), Infinity);
+});
+
+test("a way through hidden tasks leads from lane to lane", () => {
+  const { lanes } = placeLanes(LANES);
+  const at = wayOf([0, 10, 2, 90], lanes, (tUs) => tUs * 2);
+  assert.deepEqual([at.x1, at.x2], [20, 180]);
+  assert.ok(at.y1 > lanes[0].middle && at.y2 < lanes[2].middle);
 });
 
 test("the nearest mark is found, and of two the one that holds less", () => {

@@ -1,6 +1,6 @@
 // The space-time diagram on one canvas: bands of epochs, lanes with what their tasks were doing, fronts of barriers, and
 // buffers as arrows. Nothing is kept between two paintings, so that every frame of a move is painted anew.
-import { HEAD_PX, cornersOf, scaleOf, ticksIn, tickText, withRoom } from "../layout/lanes.js";
+import { HEAD_PX, cornersOf, scaleOf, ticksIn, tickText, wayOf, withRoom } from "../layout/lanes.js";
 import { moment } from "../state/format.js";
 import { colours, shortened } from "./strip_marks.js";
 
@@ -25,6 +25,7 @@ export function paintSpacetime(canvas, picture, { widthPx, ratio }) {
   paintLost(paint);
   paintReach(paint);
   paintFronts(paint);
+  paintWays(paint);
   paintMarks(paint);
   paintSpans(paint);
   paintFailures(paint);
@@ -176,6 +177,25 @@ function paintFronts({ context, colour, placed, fronts, x, widthPx, reach }) {
       context.fillRect(last - 1.5, lane.middle - 6, 1.5, 12);
     }
     diamond(context, done, lane.middle, 4.5);
+  }
+  context.globalAlpha = 1;
+}
+
+/** Dashed: what went through tasks that are hidden. */
+function paintWays({ context, colour, placed, ways, x, widthPx, reach }) {
+  context.strokeStyle = context.fillStyle = colour("kind-rng");
+  context.lineWidth = 1;
+  for (const one of ways) {
+    const at = wayOf(one, placed.lanes, x);
+    if (Math.max(at.x1, at.x2) < 0 || Math.min(at.x1, at.x2) > widthPx) continue;
+    context.globalAlpha = reach ? 0.15 : Math.min(0.65, Math.max(0.12, 160 / ways.length));
+    context.setLineDash([2, 4]);
+    context.beginPath();
+    context.moveTo(at.x1, at.y1);
+    context.lineTo(at.x2, at.y2);
+    context.stroke();
+    context.setLineDash([]);
+    arrow(context, { x: at.x2, y: at.y2, fromX: at.x1, fromY: at.y1 }, { open: true });
   }
   context.globalAlpha = 1;
 }

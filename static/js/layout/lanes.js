@@ -86,6 +86,13 @@ export function cornersOf(one, lanes, x) {
   return { x1, x1Last, y1, x2: x(one.taken), x2Last: x(one.taken_last), y2, open: false };
 }
 
+/** A way through hidden tasks, from lane to lane. */
+export function wayOf([source, sent, target, taken], lanes, x) {
+  const [from, to] = [lanes[source], lanes[target]];
+  const down = to.middle > from.middle ? 1 : -1;
+  return { x1: x(sent), y1: from.middle + down * 3, x2: x(taken), y2: to.middle - down * 3 };
+}
+
 /** How far a place is from a mark, in pixels: 0 inside it. */
 export function distanceTo({ x1, x1Last, y1, x2, x2Last, y2 }, px, py) {
   const [top, bottom] = [Math.min(y1, y2), Math.max(y1, y2)];

@@ -21,7 +21,7 @@ const ASK_AFTER_MS = 90;
 const ZOOM = 1.4;
 
 const placed = scene ? placeLanes(scene.lanes) : undefined;
-const picture = { scene, placed, rows: [], fronts: [], reach: undefined, chosen: undefined, hovered: undefined, view: undefined, cut: undefined };
+const picture = { scene, placed, rows: [], fronts: [], ways: [], reach: undefined, chosen: undefined, hovered: undefined, view: undefined, cut: undefined };
 let strip;
 let cutting;
 let held;
@@ -110,6 +110,7 @@ async function ask({ anew = false } = {}) {
 function take(answer, window, chosen) {
   held = { ...window, stepUs: answer.step_us, buffers: answer.buffers, chosen, fronts: answer.fronts_count };
   picture.rows = rowsOf(answer);
+  picture.ways = answer.through;
   picture.fronts = placeFronts(answer.fronts, placed.lanes);
   picture.reach = answer.reach.length ? answer.reach : undefined;
   if (picture.cut) onCut(picture.cut);
@@ -127,8 +128,14 @@ function say(answer) {
   ];
   if (never) parts.push(`${plural(never, "was", "were")} never taken.`);
   if (answer.fronts_count && !answer.fronts.length) parts.push(`${plural(answer.fronts_count, "snapshot", "snapshots")} with their barriers are more than fit: zoom in to see them.`);
-  if (scene.hidden.length) parts.push(`${plural(scene.hidden.length, "task is", "tasks are")} hidden, with what they sent and took.`);
+  if (scene.hidden.length) parts.push(hiddenWords(answer));
   said.textContent = parts.join(" ");
+}
+
+function hiddenWords({ through, through_whole: whole }) {
+  const hidden = `${plural(scene.hidden.length, "task is", "tasks are")} hidden, with what they sent and took`;
+  if (!whole) return `${hidden}; more went through them than fits: zoom in to see which ways.`;
+  return through.length ? `${hidden}; dotted are the ${plural(through.length, "way", "ways")} through them, each to the first buffer that came out.` : `${hidden}.`;
 }
 
 async function select(name, { remember = true, centre = false } = {}) {
