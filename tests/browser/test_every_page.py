@@ -34,6 +34,10 @@ PAGES = {
         "/jobs/{killed}/spacetime/?from=1400000&to=1700000&select=failure:0",
         "#picture:not([aria-busy=true]) canvas",
     ),
+    "space and time of hidden tasks": (
+        "/jobs/{killed}/spacetime/?folded=sink&hidden=map-1.0,map-1.1&cut=1500000",
+        "#picture:not([aria-busy=true]) canvas",
+    ),
     "sql": (
         "/jobs/{killed}/sql/?q=SELECT+task,+sum(bytes)+AS+bytes+FROM+counts+GROUP+BY+task&draw=bars&y=1",
         "#picture rect",

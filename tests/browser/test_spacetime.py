@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visitor
-from tests.browser.site import KILLED
+from tests.browser.site import KILLED, Site
 
 pytestmark = pytest.mark.browser
 
@@ -77,3 +77,13 @@ def test_without_scripts_the_tables_tell_it(visit: Callable[..., Visitor], kille
     page.get_by_role("link", name="fold sink").first.click()
     expect(page.locator("#selected-title")).to_have_text(f"{KILLED} failed")
     expect(page.get_by_role("region", name="Every lane")).to_contain_text("unfold")
+
+
+def test_two_failures_stand_below_one_another(visit: Callable[..., Visitor], site: Site) -> None:
+    kills = ("--kill", f"{KILLED}@1500", "--kill", "sink.0@2500")
+    job = site.job(site.bundle("two-failures.tar.zst", "--seed", "7", "--events", "4000", *kills))
+    page = opened(visit(), job)
+    page.get_by_role("combobox", name="beside").select_option("1")
+    expect(page.locator("#beside-text")).to_contain_text("sink.0 failed at 2.500 s, at the same scale as map-1.0")
+    expect(page).to_have_url(re.compile("beside=1"))
+    expect(page.locator("#window-text")).not_to_contain_text("the whole job")

@@ -15,12 +15,26 @@ export function lanesNamed(list, lanes, hidden) {
     const item = document.createElement("li");
     Object.assign(item.style, { top: `${lane.top}px`, height: `${lane.heightPx}px` });
     if (lane.heightPx < 20) item.className = "tight";
-    const text = Object.assign(document.createElement("span"), { className: "lane-name", textContent: lane.folded ? `${lane.vertex} ×${lane.tasks.length}` : lane.id, title: lane.folded ? `${lane.vertex}: ${lane.tasks.length} tasks in one lane` : lane.id });
-    item.append(text);
+    item.append(nameOf(lane));
     if (lane.first && several(lane)) item.prepend(foldLink(lane, folded));
     item.append(hideLink(lane, hidden));
     return item;
   }));
+}
+
+/** The names once more, beside another picture of the same lanes. */
+export function lanesRepeated(list, lanes) {
+  list.replaceChildren(...lanes.map((lane) => {
+    const item = document.createElement("li");
+    Object.assign(item.style, { top: `${lane.top}px`, height: `${lane.heightPx}px` });
+    if (lane.heightPx < 20) item.className = "tight";
+    item.append(nameOf(lane));
+    return item;
+  }));
+}
+
+function nameOf(lane) {
+  return Object.assign(document.createElement("span"), { className: "lane-name", textContent: lane.folded ? `${lane.vertex} ×${lane.tasks.length}` : lane.id, title: lane.folded ? `${lane.vertex}: ${lane.tasks.length} tasks in one lane` : lane.id });
 }
 
 function foldLink(lane, folded) {

@@ -5,6 +5,7 @@ import { isInFlight } from "../layout/cuts.js";
 import { getJson, getPart } from "../net/api.js";
 import { addressWith, numberIn } from "../state/cursor.js";
 import { count, duration, moment, plural } from "../state/format.js";
+import { beside } from "./beside.js";
 import { cuts } from "./cuts.js";
 import { dataOf, onResize } from "./elements.js";
 import { bindKeys, copyLink } from "./frame.js";
@@ -24,6 +25,7 @@ const placed = scene ? placeLanes(scene.lanes) : undefined;
 const picture = { scene, placed, rows: [], fronts: [], ways: [], reach: undefined, chosen: undefined, hovered: undefined, view: undefined, cut: undefined };
 let strip;
 let cutting;
+let other;
 let held;
 let asking;
 let timer;
@@ -38,6 +40,10 @@ function begin() {
   if (place) lanesNamed(document.getElementById("lane-names"), placed.lanes, scene.hidden);
   document.getElementById("lane-names")?.style.setProperty("height", `${placed.heightPx}px`);
   if (place) cutting = cuts({ view: () => picture.view, lanes: placed.lanes, durationUs: scene.durationUs, onCut });
+  if (place) {
+    other = beside({ scene, placed, base: baseFailure, parameters: parametersOf });
+    other.onChoice((failure) => show(failure && isWhole(picture.view) ? around(baseFailure()) : picture.view));
+  }
   listen();
   onResize([place ?? element], repaint);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
@@ -54,6 +60,24 @@ function onCut(cut) {
 function viewOf(address) {
   const [from, to] = [numberIn(address, "from"), numberIn(address, "to")];
   return from === undefined || to === undefined || to <= from ? { from: 0, to: Math.max(1, scene.durationUs) } : within({ from, to }, scene.durationUs);
+}
+
+/** The failure that is selected, or the first one. */
+function baseFailure() {
+  return scene.failures.find((one) => `failure:${one.failure}` === picture.chosen) ?? scene.failures[0];
+}
+
+/** A window from just before a failure to when its task was running again. */
+function around({ failedUs, endUs }) {
+  const width = Math.max(2 * ((endUs ?? failedUs) - failedUs), 1000);
+  return within({ from: failedUs - width, to: failedUs + 2 * width }, scene.durationUs);
+}
+
+function parametersOf(window) {
+  const address = new URL(location.href);
+  const parameters = new URLSearchParams(window);
+  for (const name of ["folded", "hidden"]) if (address.searchParams.has(name)) parameters.set(name, address.searchParams.get(name));
+  return parameters;
 }
 
 const chosenIn = (address) => new URL(address).searchParams.get("select") ?? undefined;
@@ -84,6 +108,7 @@ function repaint() {
 function paint() {
   const { view } = picture;
   strip.paint(view);
+  other?.follow(view);
   document.getElementById("window-text").textContent = isWhole(view) ? `the whole job, ${duration(scene.durationUs)}` : `${moment(view.from)} to ${moment(view.to)}, ${duration(view.to - view.from)}`;
   if (place && place.clientWidth) paintSpacetime(canvas, picture, { widthPx: place.clientWidth, ratio: window.devicePixelRatio || 1 });
 }
@@ -93,9 +118,7 @@ async function ask({ anew = false } = {}) {
   asking?.abort();
   const mine = (asking = new AbortController());
   const window = wanted(picture.view, scene.durationUs);
-  const address = new URL(location.href);
-  const parameters = new URLSearchParams({ from_us: window.from, to_us: window.to });
-  for (const name of ["folded", "hidden"]) if (address.searchParams.has(name)) parameters.set(name, address.searchParams.get(name));
+  const parameters = parametersOf({ from_us: window.from, to_us: window.to });
   const chosen = picture.chosen;
   if (chosen && !panel.querySelector(".notice.warn")) parameters.set("select", chosen);
   place.setAttribute("aria-busy", "true");
