@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -15,6 +16,8 @@ from django.db import DatabaseError, connection
 
 from dashboard import folder
 from dashboard.opening import is_behind
+from ingest import masters
+from ingest.lake import places
 
 ROOM_NEEDED_BYTES = 2 << 30
 PACKAGES = ("Django", "celery", "channels", "uvicorn", "pyspark", "pyarrow", "duckdb", "numba")
@@ -28,7 +31,7 @@ class Finding:
 
 
 def findings() -> Iterator[Finding]:
-    for check in (_python, _packages, _java, _data, _room, _database, _server, _redis, _configuration):
+    for check in (_python, _packages, _java, _spark, _lake, _data, _room, _database, _server, _redis, _configuration):
         yield _looked(check)
 
 
@@ -57,7 +60,25 @@ def _java() -> Finding:
     from ingest.launch import find_java
 
     java = find_java()
-    return Finding("java", True, f"{java.version} in {java.home}; Spark runs on {settings.SPARK_MASTER}")
+    return Finding("java", True, f"{java.version} in {java.home}")
+
+
+def _spark() -> Finding:
+    """Whether a cluster's master takes a connection; what it needs besides, an ingest shows."""
+    why = masters.silent(settings.SPARK_MASTER)
+    return Finding("spark", not why, f"{settings.SPARK_MASTER}" + (f"; {why}" if why else ""))
+
+
+def _lake() -> Finding:
+    """Of a bucket, whether objects can be put, listed, read and removed there: an ingest needs all of it."""
+    root = settings.LAKE_ROOT
+    if not isinstance(root, places.InBucket):
+        return Finding("lake", True, str(settings.LAKE))
+    probe = root / f"doctor-{secrets.token_hex(4)}"
+    places.put(probe, b"well")
+    well = probe.name in places.names_in(root) and probe.read_bytes() == b"well"
+    probe.unlink()
+    return Finding("lake", well, f"{root}" + ("" if well else " does not give back what is put there"))
 
 
 def _data() -> Finding:

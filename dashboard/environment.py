@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from ingest.lake.places import Place, place_of
+from ingest.masters import FORMS, is_cluster, is_known
+
 
 class SettingError(Exception):
     """A setting is missing or cannot be understood; the sentence says which and what to do."""
@@ -45,8 +48,36 @@ def folder(name: str, default: Path) -> Path:
         return default
     parts = urlsplit(value)
     if parts.scheme not in ("", "file"):
-        raise SettingError(f"{name} is {value!r}; this version takes a folder that all machines share, by its path.")
+        raise SettingError(f"{name} is {value!r}; it must be a folder that all machines share, by its path.")
     return Path(unquote(parts.path)).resolve()
+
+
+def place(name: str, default: Path) -> Place:
+    """A folder that every process sees, or a prefix in a bucket, as s3://bucket/prefix."""
+    value = text(name)
+    parts = urlsplit(value)
+    if parts.scheme != "s3":
+        return folder(name, default)
+    if not parts.netloc or parts.query or parts.fragment or "//" in parts.path:
+        raise SettingError(f"{name} is {value!r}; a place in a bucket is s3://bucket or s3://bucket/prefix.")
+    endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+    if endpoint and not endpoint.startswith(("http://", "https://")):
+        raise SettingError(f"AWS_ENDPOINT_URL is {endpoint!r}; it must be an address, as http://127.0.0.1:9000.")
+    return place_of(value)
+
+
+def master(name: str, default: str, *, needs: tuple[str, ...]) -> str:
+    """Where Spark's tasks run; on a cluster they find nothing that lies in this machine's own data folder."""
+    value = text(name) or default
+    if not is_known(value):
+        raise SettingError(f"{name} is {value!r}; it must be {FORMS}.")
+    missing = [one for one in needs if not text(one)]
+    if is_cluster(value) and missing:
+        raise SettingError(
+            f"{name} is {value!r}, but {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set. "
+            "A cluster's tasks read and write there: name a folder that all its machines share."
+        )
+    return value
 
 
 def database(url: str, data: Path) -> dict[str, Any]:

@@ -338,5 +338,6 @@ def _remove_files(job_id: str, replays: list[str]) -> None:
     store.pack_path(job_id).unlink(missing_ok=True)
     store.log_path(job_id).unlink(missing_ok=True)
     reports = store.audits().glob(f"{audit_id(job_id)}.*")
-    for path in (store.lake_path(job_id), *map(store.replay_path, replays), *reports):
+    store.remove_tables(job_id)
+    for path in (*map(store.replay_path, replays), *reports):
         remove_path(path)

@@ -16,12 +16,13 @@ VERSION = "0.1.0"
 
 DATABASE_URL = env.text("DATABASE_URL")
 REDIS_URL = env.text("REDIS_URL")
-SPARK_MASTER = env.text("SPARK_MASTER", "local[*]")
+SPARK_MASTER = env.master("SPARK_MASTER", "local[*]", needs=("STORE_URI", "LAKE_URI"))
 STORE = env.folder("STORE_URI", DATA / "store")
-# The lake and its staging lie under one root: publishing is a rename, which works within one file system only.
-LAKE_ROOT = env.folder("LAKE_URI", DATA)
-LAKE = LAKE_ROOT / "lake"
-STAGING = LAKE_ROOT / "staging"
+# In a folder the lake and its staging lie under one root: publishing is a rename, within one file system only.
+LAKE_ROOT = env.place("LAKE_URI", DATA)
+# Steps of replays are read while they are written, and audits with them: in a folder, wherever the tables of jobs are.
+LAKE = (LAKE_ROOT if isinstance(LAKE_ROOT, Path) else DATA) / "lake"
+STAGING = LAKE.parent / "staging"
 
 # Several machines are production; one machine may be, by CLONOSCOPE_MODE.
 MODE = env.text("CLONOSCOPE_MODE") or ("production" if DATABASE_URL or REDIS_URL else "embedded")

@@ -11,6 +11,10 @@ from pathlib import Path
 
 from django.conf import settings
 
+from dashboard.removal import remove_path
+from ingest.lake.places import Place
+from ingest.lake.publish import unpublish, version_folder
+
 
 def bundles() -> Path:
     return settings.STORE / "bundles"
@@ -38,8 +42,24 @@ def staging_path(work_id: int, attempt: int) -> Path:
     return settings.STAGING / f"{work_id}-{attempt}"
 
 
+def staging_of(job_id: str, work_id: int, attempt: int) -> Place:
+    """Where an attempt writes tables: beside the lake, or, in a bucket, where they will stay."""
+    if isinstance(settings.LAKE_ROOT, Path):
+        return staging_path(work_id, attempt)
+    return version_folder(settings.LAKE_ROOT, job_id, str(work_id), attempt)
+
+
 def lake_path(job_id: str) -> Path:
     return settings.LAKE / job_id
+
+
+def remove_tables(job_id: str) -> None:
+    """Of a job, from the lake."""
+    if isinstance(settings.LAKE_ROOT, Path):
+        remove_path(lake_path(job_id))
+    else:
+        with suppress(OSError):  # of a bucket that does not answer: the sweeper removes what has no row
+            unpublish(settings.LAKE_ROOT, job_id)
 
 
 def replays() -> Path:
@@ -52,6 +72,11 @@ def replay_path(replay_id: str) -> Path:
 
 def audits() -> Path:
     return settings.LAKE / "audits"
+
+
+def kept_paths() -> Path:
+    """Causal paths that were worked out of jobs whose tables are in a bucket."""
+    return settings.LAKE / "paths"
 
 
 def log_path(job_id: str) -> Path:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
@@ -45,7 +46,7 @@ def damages(*, checksums: bool, mend: bool) -> Iterator[Damage]:
             yield Damage(job.id, tables, _ingested_anew(job) if mend and not bundle else "")
     if mend:
         for path in leftovers.remove():
-            yield Damage(store.job_of(path) or path.name, f"{path} belongs to nothing.", "It was removed.")
+            yield Damage(store.job_of(Path(path.name)) or path.name, f"{path} belongs to nothing.", "It was removed.")
 
 
 def _bundle(job: Job, checksums: bool) -> str:
@@ -78,6 +79,7 @@ def _is_changed(pack: Pack, name: str) -> bool:
 
 def _tables(job: Job) -> str:
     from ingest.lake.manifest import LakeManifest
+    from ingest.lake.places import size_of
     from ingest.lake.publish import published_folder
     from ingest.launch import IngestError
 
@@ -85,8 +87,7 @@ def _tables(job: Job) -> str:
         folder = published_folder(settings.LAKE_ROOT, job.id)
         manifest = LakeManifest.read(folder)
         for file in (*manifest.files, *manifest.log_index):
-            path = folder / file.path
-            if not path.exists() or path.stat().st_size != file.bytes:
+            if size_of(folder / file.path) != file.bytes:
                 return f"its table {file.path} is missing or cut short."
     except IngestError as fault:
         return f"its tables can't be read: {fault}"

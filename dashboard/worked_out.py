@@ -70,9 +70,14 @@ class Question:
             return self._child(store.pack_path(job.id), arguments)
 
     def _kept_at(self, job: Job, arguments: tuple[str, ...]) -> Path:
-        """Beside the tables of the version that is published: it goes when they go. No argument becomes a path."""
+        """Beside the tables of the version that is published: it goes when they go. No argument becomes a path.
+
+        Of tables in a bucket it is kept in a folder of the version's name, which the sweeper removes after them.
+        """
         asked = sha256("\0".join((str(self.version), *arguments)).encode()).hexdigest()[:24]
-        return published_folder(settings.LAKE_ROOT, job.id) / self.folder / f"{asked}.json"
+        published = published_folder(settings.LAKE_ROOT, job.id)
+        beside = published if isinstance(published, Path) else store.kept_paths() / published.name
+        return beside / self.folder / f"{asked}.json"
 
     def _child(self, pack: Path, arguments: tuple[str, ...]) -> bytes:
         command = [sys.executable, "-m", self.module, str(pack), *arguments]
@@ -104,7 +109,7 @@ class Question:
     def _keep(self, kept: Path, answer: bytes) -> None:
         fresh = kept.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
         try:
-            kept.parent.mkdir(exist_ok=True)
+            _make_folder(kept.parent)
             fresh.write_bytes(answer)
             os.replace(fresh, kept)
         except OSError as error:
@@ -115,6 +120,11 @@ class Question:
     def _too_much(self) -> Problem:
         limits = f"{SECONDS} seconds and {MEMORY_KIB >> 20} GiB"
         return Problem(422, f"This {self.what} needs more than {limits}. {self.remedy}")
+
+
+def _make_folder(folder: Path) -> None:
+    """Of tables in a folder theirs is there, or they were replaced, and it must not come back."""
+    folder.mkdir(exist_ok=True, parents=folder.parent.parent == store.kept_paths())
 
 
 _turns = Turns("Too many answers are being worked out. Try again in a minute.", at_once=AT_ONCE, wait_s=SECONDS)

@@ -95,17 +95,18 @@ def run_audit(
     on_progress: OnProgress = lambda _: None,
     cancelled: Cancelled = never,
     *,
-    lake: tuple[Path, str] | None = None,
+    lake: tuple[Path | str, str] | None = None,
 ) -> dict[str, Any]:
     """Writes the report of an audit to `out`, in a child of its own, and gives its verdicts. Where a limit is reached,
-    the report says what could not be decided for it. `lake`: the data folder and the job whose tables may be asked.
+    the report says what could not be decided for it. `lake`: where the lake is and the job whose tables may be asked.
 
     Raises `ReplayFailed`, `ReplayChildDied` or `IngestCancelled`.
     """
     too_long = f"the audit was ended after {limits.wall_s:,} s: the command `audit` on the bundle takes all it needs"
     asked = {"pack": str(Path(pack).absolute()), "out": str(Path(out).absolute()), "limits": asdict(limits)}
     if lake is not None:
-        asked |= {"data": str(Path(lake[0]).absolute()), "job": lake[1]}
+        data = lake[0].absolute() if isinstance(lake[0], Path) else lake[0]
+        asked |= {"data": str(data), "job": lake[1]}
     return answered("audit", "audit", asked, too_long, limits, log_path, cancelled, on_progress, OVERTIME_S)
 
 

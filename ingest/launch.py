@@ -5,6 +5,7 @@ Children that are asked one thing alone are in `asked`.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -35,6 +36,7 @@ from ingest.errors import (
     ReplayFailed,
 )
 from ingest.java import find_java, java_home
+from ingest.masters import is_cluster
 from ingest.pipes import ROOT, Child, ChildGone, child_environment, ending
 from ingest.replay_limits import CPU, TIME, ReplayLimits
 from ingest.room import not_written
@@ -67,16 +69,18 @@ __all__ = [
 CANCEL_PATIENCE_S = 2.0
 STOP_PATIENCE_S = 2.0
 START_PATIENCE_S = 90.0
+# Its machines are given by others, and start something of their own.
+CLUSTER_PATIENCE_S = 240.0
 OVERTIME_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class IngestRequest:
-    """Decode `pack` into `staging`, an empty folder of this attempt alone; publishing is the caller's."""
+    """Decode `pack` into `staging`, a folder or `s3://…` of this attempt alone; publishing is the caller's."""
 
     job: str
     pack: Path
-    staging: Path
+    staging: Path | str
     work: str
     attempt: int
 
@@ -194,7 +198,8 @@ class SparkDriver:
             raise
 
     def _follow(self, child: Child, number: int, on_progress: OnProgress, cancelled: Cancelled) -> IngestResult:
-        late_s = time.monotonic() + START_PATIENCE_S
+        patience_s = CLUSTER_PATIENCE_S if is_cluster(os.environ.get("SPARK_MASTER")) else START_PATIENCE_S
+        late_s = time.monotonic() + patience_s
         while True:
             if cancelled():
                 raise self._cancel(child, number)
@@ -203,7 +208,7 @@ class SparkDriver:
                 self._ready = child
             if self._ready is not child and time.monotonic() > late_s:
                 # A JVM that dies while Spark connects to it can leave the driver waiting for good.
-                raise ChildGone(f"Spark was not ready within {START_PATIENCE_S:g} s")
+                raise ChildGone(f"Spark was not ready within {patience_s:g} s{_of_a_cluster()}")
             if message is None or message.get("of") != number:
                 continue
             if "progress" in message:
@@ -258,9 +263,10 @@ class SparkDriver:
     def _environment(self) -> dict[str, str]:
         java = find_java()
         home = java_home(java, self.data / "spark")
-        return child_environment(
-            JAVA_HOME=str(home), PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable
-        )
+        python = sys.executable
+        if is_cluster(os.environ.get("SPARK_MASTER")):  # where it is on those machines, their owner knows
+            python = os.environ.get("PYSPARK_PYTHON") or python
+        return child_environment(JAVA_HOME=str(home), PYSPARK_PYTHON=python, PYSPARK_DRIVER_PYTHON=sys.executable)
 
     def _rest(self) -> None:
         with self._state:
@@ -283,6 +289,12 @@ class SparkDriver:
             self._idle = None
 
 
+def _of_a_cluster() -> str:
+    """What a cluster needs that lets nobody begin."""
+    master = os.environ.get("SPARK_MASTER", "")
+    return f": {master} must have workers with a free core, and memory for them" if is_cluster(master) else ""
+
+
 _LAST_WORDS = frozenset(("result", "failed", "cancelled"))
 
 
@@ -290,7 +302,7 @@ def _ingest_message(request: IngestRequest) -> dict[str, Any]:
     return {
         "job": request.job,
         "pack": str(Path(request.pack).absolute()),
-        "staging": str(Path(request.staging).absolute()),
+        "staging": str(request.staging.absolute() if isinstance(request.staging, Path) else request.staging),
         "work": request.work,
         "attempt": request.attempt,
     }

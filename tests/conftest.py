@@ -9,6 +9,7 @@ from tests.services.chromium import chromium_program
 from tests.services.postgres import PostgresServer, postgres_server
 from tests.services.processes import ServiceMissing
 from tests.services.redis import forget_everything, redis_server
+from tests.services.s3 import s3_server
 
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
@@ -44,6 +45,19 @@ def redis_url(running_redis: str) -> str:
     """REDIS_URL of a real Redis that holds nothing."""
     forget_everything(running_redis)
     return running_redis
+
+
+@pytest.fixture(scope="session")
+def running_s3() -> Iterator[dict[str, str]]:
+    with s3_server() as settings:
+        yield settings
+
+
+@pytest.fixture
+def bucket(running_s3: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment names a server that speaks S3 and has a bucket."""
+    for name, value in running_s3.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")

@@ -79,7 +79,9 @@ def test_every_setting_is_documented_and_every_documented_one_is_read() -> None:
 
 def settings_read_by(package: str) -> set[str]:
     """First arguments of the functions of dashboard.environment, and of os.environ."""
-    readers = re.compile(r"^(env\.(text|flag|number|words|folder)|os\.environ\.get|os\.getenv|environ\.get)$")
+    readers = re.compile(
+        r"^(env\.(text|flag|number|words|folder|place|master)|os\.environ\.get|os\.getenv|environ\.get)$"
+    )
     found = set()
     for path in (ROOT / package).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -24,6 +24,7 @@ from dashboard.queries.lake import lake
 from dashboard.queries.tables import KEYS, table_page
 from dashboard.work import lease, leftovers, supervise_ingest
 from dashboard.work.claim import claim
+from ingest.lake.places import place_of
 from ingest.launch import IngestFailed, IngestRequest, IngestResult, Progress
 from ingest.transforms.growth import kernels
 from replay.errors import ReplayError
@@ -44,7 +45,7 @@ class _Driver:
 
     def ingest(self, request: IngestRequest, tell: Callable[[Progress], None], cancelled: object) -> IngestResult:
         try:
-            result = ingest_here(request.job, request.pack, request.staging)
+            result = ingest_here(request.job, request.pack, place_of(str(request.staging)))
         except ReplayError as fault:
             raise IngestFailed(str(fault)) from fault
         return IngestResult(result["status"], result["rejects"], result["facts"])

@@ -13,7 +13,15 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from dashboard.jobs import OnHold, OverQuota, Refused, StoreFull
 from dashboard.problems import Problem, not_found
-from ingest.lake.errors import HiddenValues, NotPublished, NotWritten, QueryTooLarge, QueryTooLong, UnknownTable
+from ingest.lake.errors import (
+    HiddenValues,
+    LakeOutOfReach,
+    NotPublished,
+    NotWritten,
+    QueryTooLarge,
+    QueryTooLong,
+    UnknownTable,
+)
 from ingest.launch import IngestError
 from replay.debugger.searching.conditions import WrongSearch
 from replay.errors import ReplayError
@@ -98,6 +106,8 @@ def _of_lake(error: IngestError) -> Problem:
             return Problem(404, str(error), code="unknown-table")
         case QueryTooLong() | QueryTooLarge():
             return Problem(422, str(error), code="query-limit")
+        case LakeOutOfReach():
+            return Problem(503, "The lake can't be reached. Try again in a moment.", code="lake-out-of-reach")
         case _:
             return Problem(500)
 

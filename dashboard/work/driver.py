@@ -25,7 +25,7 @@ class WarmDriver:
                 log_path = settings.DATA / "logs" / "spark.log"
                 log_path.parent.mkdir(parents=True, exist_ok=True)
                 self._driver = SparkDriver(
-                    settings.LAKE_ROOT, log_path, heap_mib=settings.SPARK_HEAP_MIB, idle_s=settings.SPARK_IDLE_S
+                    settings.DATA, log_path, heap_mib=settings.SPARK_HEAP_MIB, idle_s=settings.SPARK_IDLE_S
                 )
             return self._driver
 

@@ -14,15 +14,20 @@ from dashboard import store
 from dashboard.models import Job, JobAudit, Replay, Work
 from dashboard.removal import remove_path
 from dashboard.uploads.sweep import remove_abandoned
+from ingest.lake import places
+from ingest.lake.errors import LakeOutOfReach, NotPublished
+from ingest.lake.places import InBucket, Place
+from ingest.lake.publish import VERSIONS, lake_root, published_folder, unpublish
 
 log = logging.getLogger("clonoscope.work")
 
 SWITCH_GRACE_S = 60
 
 
-def remove() -> list[Path]:
+def remove() -> list[Place]:
     """Safe beside running work and arriving bundles, in this process and in others; what was removed."""
-    removed = [*_staging(), *_packs(), *_lake(), *_replays(), *_audits(), *_logs(), *remove_abandoned()]
+    removed: list[Place] = [*_staging(), *_packs(), *_lake(), *_bucket(), *_replays(), *_audits(), *_logs()]
+    removed += remove_abandoned()
     for path in removed:
         log.info("removed a leftover: %s", path)
     return removed
@@ -55,6 +60,45 @@ def _lake() -> Iterable[Path]:
             yield link
     yield from _versions(settings.LAKE)
     yield from _half_switched(settings.LAKE)
+
+
+def _bucket() -> Iterable[Place]:
+    """What of a lake in a bucket is left over. Where it does not answer now, the next sweep asks again."""
+    lake = lake_root(settings.LAKE_ROOT)
+    try:
+        return list(_in_bucket(lake)) if isinstance(lake, InBucket) else ()
+    except (LakeOutOfReach, OSError) as fault:
+        log.warning("the lake was not swept: %s", fault)
+        return ()
+
+
+def _in_bucket(lake: InBucket) -> Iterable[Place]:
+    """Pointers without a row, versions that no pointer names; and, in the data folder, paths kept of these.
+
+    Attempts are asked for before pointers: in one transaction an attempt ends and its version is pointed to.
+    """
+    names = places.names_in(lake / VERSIONS)
+    idle = [name for name in names if not _attempt_runs(name.partition(".")[2])]
+    for name in idle:
+        job = name.partition(".")[0]
+        if not _is_published(job, lake / VERSIONS / name):
+            places.remove(lake / VERSIONS / name)
+            yield lake / VERSIONS / name
+    for job in places.names_in(lake):
+        if job.startswith("j_") and not Job.objects.filter(id=job).exists():
+            unpublish(settings.LAKE_ROOT, job)
+            yield lake / job
+    for kept in _entries(store.kept_paths()):
+        if kept.name not in names:
+            remove_path(kept)
+            yield kept
+
+
+def _is_published(job: str, version: Place) -> bool:
+    try:
+        return published_folder(settings.LAKE_ROOT, job) == version
+    except NotPublished:
+        return False
 
 
 def _replays() -> Iterable[Path]:

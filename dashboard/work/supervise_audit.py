@@ -49,7 +49,7 @@ def _audit(held: Claim, lease: Lease, report: Path) -> dict[str, Any]:
     job = job_of_audit(held.target)
     # Tables of an older version may lack what would speak against it.
     current = Job.objects.filter(id=job, schema_version=SCHEMA_VERSION).exists()
-    lake = (settings.LAKE_ROOT, job) if current else None
+    lake = (str(settings.LAKE_ROOT), job) if current else None
     log_path = settings.DATA / "logs" / "replays.log"
     return run_audit(store.pack_path(job), report, replay_limits(), log_path, tell, lease.interrupted, lake=lake)
 

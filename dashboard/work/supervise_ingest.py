@@ -9,7 +9,6 @@ from django.conf import settings
 from dashboard import audits, joblog, store
 from dashboard.models import Job, Replay, Status, Work
 from dashboard.progress import Reporter
-from dashboard.removal import remove_path
 from dashboard.work import ending
 from dashboard.work.claim import Claim, fenced, finish, set_status
 from dashboard.work.driver import WarmDriver
@@ -21,7 +20,9 @@ DISK_FULL = "The disk is full: the tables could not be published. Free some spac
 
 
 def supervise(held: Claim, lease: Lease, driver: WarmDriver) -> None:
-    staging = store.staging_path(held.work_id, held.attempt)
+    from ingest.lake.publish import discard
+
+    staging = store.staging_of(held.target, held.work_id, held.attempt)
     joblog.write(held.target, f"Ingest, attempt {held.attempt}, started.")
     try:
         with ending.of_a_child(held, lease):
@@ -31,7 +32,7 @@ def supervise(held: Claim, lease: Lease, driver: WarmDriver) -> None:
             raise
         ending.failed(held, DISK_FULL)
     finally:
-        remove_path(staging)
+        discard(settings.LAKE_ROOT, staging, held.target)
 
 
 def _ingest(held: Claim, lease: Lease, driver: WarmDriver) -> IngestResult:
@@ -43,7 +44,7 @@ def _ingest(held: Claim, lease: Lease, driver: WarmDriver) -> IngestResult:
     request = IngestRequest(
         job=held.target,
         pack=store.pack_path(held.target),
-        staging=store.staging_path(held.work_id, held.attempt),
+        staging=str(store.staging_of(held.target, held.work_id, held.attempt)),
         work=str(held.work_id),
         attempt=held.attempt,
     )
@@ -58,7 +59,7 @@ def _publish(held: Claim, result: IngestResult) -> None:
     status = Status(result.status)
     partial = _unread(result.rejects) if result.rejects else ""
     with fenced(held) as work:
-        staging = store.staging_path(held.work_id, held.attempt)
+        staging = store.staging_of(held.target, held.work_id, held.attempt)
         publish(settings.LAKE_ROOT, staging, held.target, str(held.work_id), held.attempt)
         finish(work, Work.State.DONE)
         made = {"facts": result.facts, "rejects": result.rejects, "schema_version": SCHEMA_VERSION}

@@ -51,7 +51,7 @@ def _from_tables(request: Command) -> dict[str, Part]:
         from ingest.lake.recoverability.of_lake import recoverability_of_stored  # compiled code, for these alone
 
         try:
-            return recoverability_of_stored(source, open_lake(Path(request["data"])).job(request["job"]))
+            return recoverability_of_stored(source, open_lake(request["data"]).job(request["job"]))
         except IngestError as fault:
             log.warning("the tables of %s could not be asked: %s", request["job"], fault)
             return plain.make(source)

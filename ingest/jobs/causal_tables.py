@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ingest.lake.places import InBucket, Place, readable
 from ingest.lake.schema import FRONTIERS, HOLDERS, Table
 from ingest.lake.writers import FileSummary, TableWriter
 from ingest.transforms.growth.channel_rows import read_channels
@@ -28,10 +30,10 @@ _NAMED = ("channel", "task", "thread")
 
 
 def write_causal_tables(
-    staging: Path, manifest: Manifest, files: Iterable[FileSummary], tell: Callable[[int], None] = lambda done: None
+    staging: Place, manifest: Manifest, files: Iterable[FileSummary], tell: Callable[[int], None] = lambda done: None
 ) -> list[FileSummary]:
     """Both tables; `tell` is told how many tasks are done, and may raise."""
-    paths: dict[str, list[Path]] = {}
+    paths: dict[str, list[Place]] = {}
     for file in files:
         paths.setdefault(file.table, []).append(staging / file.path)
     if "sendings" not in paths:
@@ -45,32 +47,36 @@ def write_causal_tables(
 
 
 @contextmanager
-def _scratch(staging: Path) -> Iterator[Spool]:
-    folder = staging / SCRATCH
+def _scratch(staging: Place) -> Iterator[Spool]:
+    if isinstance(staging, InBucket):
+        with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}-") as folder:
+            yield Spool(Path(folder) / SCRATCH)
+        return
+    here = staging / SCRATCH
     try:
-        yield Spool(folder)
+        yield Spool(here)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(here, ignore_errors=True)
 
 
-def _reading(paths: dict[str, list[Path]]) -> Callable[[str, list[str]], Iterator[pa.RecordBatch]]:
+def _reading(paths: dict[str, list[Place]]) -> Callable[[str, list[str]], Iterator[pa.RecordBatch]]:
     def batches(table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
         named = [name for name in columns if name in _NAMED]
         for path in paths.get(table, []):
-            with pq.ParquetFile(path, read_dictionary=named, memory_map=True) as file:
+            with pq.ParquetFile(readable(path), read_dictionary=named, memory_map=True) as file:
                 yield from file.iter_batches(columns=columns)
 
     return batches
 
 
-def _events(paths: list[Path]) -> Iterator[tuple[Any, ...]]:
+def _events(paths: list[Place]) -> Iterator[tuple[Any, ...]]:
     for path in paths:
-        table = pq.read_table(path, columns=["type", "t_us", "task", "attempt"])
+        table = pq.read_table(readable(path), columns=["type", "t_us", "task", "attempt"])
         told = table.filter(pc.is_in(table["type"], pa.array(KINDS)))
         yield from zip(*(told[name].to_pylist() for name in told.column_names), strict=True)
 
 
-def table_rows(table: Table, staging: Path, growth: Growth) -> list[FileSummary]:
+def table_rows(table: Table, staging: Place, growth: Growth) -> list[FileSummary]:
     """Writes one of the two."""
     runs = growth.holders if table is HOLDERS else growth.frontiers
     if not runs:

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.errors import IngestFailed
 from ingest.jobs.lifeline import Answers, Lifeline, log_to_standard_error
+from ingest.masters import is_cluster
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
 log = logging.getLogger("ingest.driver")
+LOOK_S = 1.0
 
 
 @dataclass(slots=True)
@@ -58,13 +60,14 @@ class Driver:
 
     def _answer(self, context: SparkContext, number: int, request: dict[str, Any]) -> None:
         from ingest.jobs.ingest import Ingest, JvmGone, Stopped
+        from ingest.lake.places import place_of
 
         def tell(progress: dict[str, Any]) -> None:
             self.answers.send(of=number, progress=progress)
 
         log.info("ingest of %s begins: %s", request["job"], request["pack"])
         ingest = Ingest(
-            request["job"], request["pack"], Path(request["staging"]), _group(number), tell, self.stops[number]
+            request["job"], request["pack"], place_of(request["staging"]), _group(number), tell, self.stops[number]
         )
         try:
             result = ingest.run(context)
@@ -103,14 +106,18 @@ def main(arguments: list[str] | None = None) -> None:
 
     scratch = Scratch(Path(options.data))
     scratch_folder.append(scratch.folder)
+    conf_folder = os.environ.get("SPARK_CONF_DIR")
     session = SessionOptions(
         Path(options.data), options.heap_mib, options.cores or None, os.environ.get("SPARK_MASTER") or None,
         int(os.environ["SPARK_UI_PORT"]) if os.environ.get("SPARK_UI_PORT") else None,
+        Path(conf_folder) if conf_folder else None,
     )  # fmt: skip
     threading.Thread(target=_import_ahead, daemon=True).start()
     try:
         context = start_session(session, scratch.folder)
         _end_with_jvm(context, driver.end)
+        if is_cluster(session.master):
+            _end_with_context(context, driver.end)
         _warm_up(context)
     except Exception:
         # At once: an interpreter that winds down while another thread still imports may never come to its end.
@@ -137,6 +144,20 @@ def _end_with_jvm(context: SparkContext, end: Callable[[], None]) -> None:
         end()
 
     threading.Thread(target=watch, name="jvm", daemon=True).start()
+
+
+def _end_with_context(context: SparkContext, end: Callable[[], None]) -> None:
+    """A cluster may end what runs on it: its master was lost, or somebody stopped the application there."""
+    from ingest.jobs.cluster import is_stopped
+
+    def watch() -> None:
+        while not is_stopped(context):
+            asked.wait(LOOK_S)
+        log.error("the cluster ended this application")
+        end()
+
+    asked = threading.Event()  # nobody sets it
+    threading.Thread(target=watch, name="context", daemon=True).start()
 
 
 def _warm_up(context: SparkContext) -> None:

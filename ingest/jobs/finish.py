@@ -15,6 +15,7 @@ from ingest.jobs.gathering import END_PART, gather
 from ingest.jobs.parts import PartSummary
 from ingest.lake.log_index import INDEX_GROUP_ROWS, KEY, LOG_INDEX
 from ingest.lake.manifest import LakeManifest, in_table_order
+from ingest.lake.places import Place
 from ingest.lake.schema import COUNTS, EPOCHS, FLOWS, REJECTS
 from ingest.lake.writers import FileSummary, write_columns, write_rows
 from ingest.transforms.epochs import epochs_of
@@ -26,7 +27,7 @@ from replay.model import Manifest
 
 def finish(
     job: str,
-    staging: Path,
+    staging: Place,
     pack: Path | str,
     manifest: Manifest,
     plan: Plan,
@@ -45,7 +46,7 @@ class _Finish:
     """From the parts' summaries: roll-ups, rejects, facts and the manifest."""
 
     job: str
-    staging: Path
+    staging: Place
     pack: Path | str
     manifest: Manifest
     plan: Plan

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ingest.lake.places import Place, readable
 from ingest.lake.schema import ROW_GROUP_ROWS, Table
 from ingest.lake.writers import FileSummary, write_columns
 
@@ -17,7 +17,7 @@ END_PART = "part-99999"
 
 def gather(
     table: Table,
-    root: Path,
+    root: Place,
     written: Sequence[str],
     by: Iterable[str],
     *,
@@ -27,7 +27,7 @@ def gather(
     """Rows of the parts' files and these, in order; the parts' files are gone afterwards."""
     paths = [root / path for path in written]
     found = pa.concat_tables(
-        [_of_rows(table.schema, rows), *(pq.read_table(path, schema=table.schema) for path in paths)]
+        [_of_rows(table.schema, rows), *(pq.read_table(readable(path), schema=table.schema) for path in paths)]
     )
     ordered = found.sort_by([(name, "ascending") for name in by])
     files = write_columns(table, root, END_PART, ordered, row_group_rows=row_group_rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import threading
 from collections.abc import Callable
@@ -15,10 +14,13 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
 from ingest.errors import IngestFailed
+from ingest.jobs.cluster import SameCode, code_digest, is_stopped
 from ingest.jobs.finish import finish
 from ingest.jobs.parts import CutTask, PartSummary, PartTask, run_cut, run_part
 from ingest.jobs.progress import DecodingProgress
 from ingest.jobs.telling import Told, begin, end
+from ingest.lake.places import InBucket, Place, remove
+from ingest.masters import is_cluster
 from ingest.transforms.planning import Plan, plan_ingest
 from replay.bundle.members import MANIFEST
 from replay.bundle.pack import Pack
@@ -46,7 +48,7 @@ class Ingest:
 
     job: str
     pack: str
-    staging: Path
+    staging: Place
     group: str
     tell: Tell
     stop: threading.Event
@@ -58,7 +60,7 @@ class Ingest:
         except ReplayError as fault:
             raise IngestFailed(str(fault)) from fault
         except OSError as fault:
-            raise IngestFailed(f"{fault.filename or self.staging}: {fault.strerror}. Make room, then retry.") from fault
+            raise IngestFailed(_unwritten(fault, self.staging)) from fault
 
     def _run(self, context: SparkContext) -> dict[str, Any]:
         self._progress("planning", message="Reading the index")
@@ -76,9 +78,9 @@ class Ingest:
         return finish(self.job, self.staging, self.pack, manifest, plan, summaries, tell)
 
     def _empty_staging(self) -> None:
-        if self.staging.exists():
-            shutil.rmtree(self.staging)
-        self.staging.mkdir(parents=True)
+        remove(self.staging)
+        if isinstance(self.staging, Path):
+            self.staging.mkdir(parents=True)
 
     def _plan(self) -> tuple[Manifest, Plan]:
         pack = Pack(self.pack)
@@ -89,11 +91,13 @@ class Ingest:
             pack.close()
 
     def _decode(self, context: SparkContext, plan: Plan) -> list[PartSummary]:
-        telling = self.staging / "telling"
+        # In a bucket tasks don't tell how far they are within a part: each word would be a request.
+        telling = self.staging / "telling" if isinstance(self.staging, Path) else None
         begin(telling)
         try:
             parts = plan.parts(self._cuts(context, plan))
-            tasks = [PartTask(part, self.pack, str(self.staging), plan.tasks, str(telling)) for part in parts]
+            told = str(telling) if telling is not None else None
+            tasks = [PartTask(part, self.pack, str(self.staging), plan.tasks, told) for part in parts]
             progress = DecodingProgress(plan.bytes, len(parts), Told(telling))
             return self._in_tasks(context, run_part, tasks, lambda done: self.tell(progress.told(done)))
         finally:
@@ -120,7 +124,8 @@ class Ingest:
         watcher = threading.Thread(target=self._watch, args=(context, tell, done), daemon=True)
         watcher.start()
         try:
-            return context.parallelize(tasks, len(tasks)).map(run).collect()
+            doing = SameCode(run, code_digest()) if is_cluster(context.master) else run
+            return context.parallelize(tasks, len(tasks)).map(doing).collect()
         except Exception as fault:
             self._check_stop()
             if isinstance(fault, (Py4JNetworkError, ConnectionError)) or _lost_its_jvm(context):
@@ -153,12 +158,18 @@ class Ingest:
             raise Stopped
 
 
+def _unwritten(fault: OSError, staging: Place) -> str:
+    if isinstance(staging, InBucket):
+        return f"{fault.filename or staging} could not be read or written: {fault.strerror or fault}. Retry later."
+    return f"{fault.filename or staging}: {fault.strerror}. Make room, then retry."
+
+
 def _lost_its_jvm(context: SparkContext) -> bool:
-    """Whether the JVM has ended, or is just ending."""
+    """Whether the JVM has ended, or is just ending; or a cluster has ended what ran in it."""
     try:
         context._gateway.proc.wait(JVM_PATIENCE_S)  # type: ignore[union-attr]
     except subprocess.TimeoutExpired:
-        return False
+        return is_cluster(context.master) and is_stopped(context)
     return True
 
 

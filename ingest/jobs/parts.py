@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import resource
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ingest.jobs.log_part import Count, LogPart
 from ingest.jobs.telling import BytesRead
 from ingest.lake.log_index import INDEX_GROUP_ROWS, LOG_INDEX
+from ingest.lake.places import place_of
 from ingest.lake.schema import LAKE_TABLES, ROW_GROUP_ROWS
 from ingest.lake.writers import FileSummary, TableWriter
 from ingest.transforms.channels import ChannelReader, ChannelSink, ChannelUnit
@@ -155,7 +155,7 @@ class _Work:
         if table not in self.writers:
             name = f"part-{self.task.part.number:05d}"
             rows = INDEX_GROUP_ROWS if table == LOG_INDEX.name else ROW_GROUP_ROWS
-            self.writers[table] = TableWriter(TABLES[table], Path(self.task.staging), name, row_group_rows=rows)
+            self.writers[table] = TableWriter(TABLES[table], place_of(self.task.staging), name, row_group_rows=rows)
         return self.writers[table]
 
     def _logs(self, pieces: Pieces) -> None:

@@ -12,6 +12,9 @@ from typing import IO
 
 from pyspark import SparkConf, SparkContext
 
+from ingest.jobs.cluster import own_settings
+from ingest.masters import is_cluster
+
 ROOT = Path(__file__).resolve().parents[2]
 TASK_TRIES = 4
 
@@ -23,10 +26,8 @@ class SessionOptions:
     cores: int | None = None
     master: str | None = None
     ui_port: int | None = None
-
-    @property
-    def is_local(self) -> bool:
-        return self.master is None or self.master.startswith("local")
+    conf_folder: Path | None = None
+    """Of a cluster: settings of Spark's own, which its owner gives."""
 
 
 class Scratch:
@@ -68,8 +69,9 @@ def _locked(folder: Path) -> IO[bytes] | None:
 def start_session(options: SessionOptions, scratch: Path) -> SparkContext:
     """One Spark context for the life of the process."""
     os.environ["SPARK_LOCAL_DIRS"] = str(scratch)
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1" if options.is_local else os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ["SPARK_CONF_DIR"] = str(_conf_folder(scratch))
+    if not is_cluster(options.master):
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["SPARK_CONF_DIR"] = str(_conf_folder(options, scratch))
     context = SparkContext(conf=_conf(options, scratch))
     context.setLogLevel("WARN")
     return context
@@ -92,7 +94,7 @@ def _conf(options: SessionOptions, scratch: Path) -> SparkConf:
         "spark.python.worker.reuse": "true",
         "spark.python.daemon.module": "ingest.jobs.worker_daemon",
         "spark.python.task.killTimeout": "100ms",
-        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.python": os.environ.get("PYSPARK_PYTHON", sys.executable),
         "spark.pyspark.driver.python": sys.executable,
         "spark.executorEnv.PYTHONPATH": str(ROOT),
         "spark.executorEnv.OMP_NUM_THREADS": "1",
@@ -103,7 +105,9 @@ def _conf(options: SessionOptions, scratch: Path) -> SparkConf:
         "spark.sql.shuffle.partitions": str(2 * cores),
         "spark.hadoop.mapreduce.fileoutputcommitter.algorithm.version": "2",
     }
-    if options.is_local:
+    if options.master is not None and is_cluster(options.master):
+        settings |= own_settings(options.master, options.conf_folder)
+    else:
         settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
     for name, value in settings.items():
         conf.set(name, value)
@@ -116,8 +120,10 @@ def _java_options(scratch: Path) -> str:
     return f'"-Djava.io.tmpdir={scratch}" -XX:+UseSerialGC -XX:-UsePerfData -XX:TieredStopAtLevel=1 -Xss4m'
 
 
-def _conf_folder(scratch: Path) -> Path:
-    """Only warnings are logged, to standard error, which is the driver's log."""
+def _conf_folder(options: SessionOptions, scratch: Path) -> Path:
+    """Only warnings are logged, to standard error, which is the driver's log. The owner of a cluster may say more."""
+    if is_cluster(options.master) and options.conf_folder is not None:
+        return options.conf_folder
     folder = scratch / "conf"
     folder.mkdir(exist_ok=True)
     (folder / "log4j2.properties").write_text(_LOG4J)

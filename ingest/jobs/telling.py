@@ -37,35 +37,40 @@ class BytesRead:
 class Told:
     """What all parts have read, looked up again and again; of those that ended only once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._ended: dict[str, tuple[int, int]] = {}
 
     def look(self) -> tuple[int, int]:
         """Bytes and rows. What a task had read that is done again may count twice for a while."""
         told = dict(self._ended)
-        for name in os.listdir(self._folder) if self._folder.is_dir() else ():
+        if self._folder is None or not self._folder.is_dir():
+            return 0, 0
+        for name in os.listdir(self._folder):
             part, dot, _ = name.partition(ENDED)
             if part in self._ended:
                 continue
-            told[part] = self._of(name)
+            told[part] = _told_in(self._folder / name)
             if dot:
                 self._ended[part] = told[part]
         return sum(size for size, _ in told.values()), sum(rows for _, rows in told.values())
 
-    def _of(self, name: str) -> tuple[int, int]:
-        """A file that is just being written, or taken away, counts as nothing this once."""
-        try:
-            size, rows = (self._folder / name).read_text().split()
-            return int(size), int(rows)
-        except (OSError, ValueError):
-            return 0, 0
+
+def _told_in(path: Path) -> tuple[int, int]:
+    """A file that is just being written, or taken away, counts as nothing this once."""
+    try:
+        size, rows = path.read_text().split()
+        return int(size), int(rows)
+    except (OSError, ValueError):
+        return 0, 0
 
 
-def begin(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def begin(folder: Path | None) -> None:
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
 
 
-def end(folder: Path) -> None:
+def end(folder: Path | None) -> None:
     """The folder lies in the staging folder and is not to be published."""
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)

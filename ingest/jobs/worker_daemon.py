@@ -3,9 +3,10 @@
 import pyspark.worker
 from pyspark.daemon import manager
 
+import ingest.jobs.cluster
 import ingest.jobs.parts
 
-PRELOADED = (ingest.jobs.parts, pyspark.worker)
+PRELOADED = (ingest.jobs.cluster, ingest.jobs.parts, pyspark.worker)
 
 if __name__ == "__main__":
     manager()

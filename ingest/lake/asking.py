@@ -19,6 +19,7 @@ import pyarrow.dataset
 
 from ingest.lake.askable import MOST_ROWS, MOST_SQL, Asked
 from ingest.lake.errors import QueryTooLarge, QueryTooLong, QuestionRefused
+from ingest.lake.places import InBucket, bucket_files, place_of
 
 MOST_PAGE_BYTES = 4 << 20
 MOST_CELL = 10_000
@@ -156,6 +157,10 @@ def _empty_database(memory_mib: int, threads: int) -> duckdb.DuckDBPyConnection:
 
 
 def _dataset(files: Sequence[str], columns: pa.Schema) -> Any:
+    named = [place_of(file) for file in files]
+    keys = [one.key for one in named if isinstance(one, InBucket)]
+    if keys:
+        return pa.dataset.dataset(keys, schema=columns, format="parquet", filesystem=bucket_files())
     return pa.dataset.dataset(list(files), schema=columns, format="parquet")
 
 

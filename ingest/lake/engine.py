@@ -8,12 +8,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from ingest.lake.errors import QueryTooLarge, QueryTooLong
+from ingest.lake.places import InBucket, Place, bucket_files
 
 Params = Mapping[str, Any]
 Row = tuple[Any, ...]
@@ -28,7 +30,7 @@ class Limits:
     timeout_s: float = 20.0
 
 
-def connect(folder: Path, limits: Limits, *, spill: Path | None = None) -> duckdb.DuckDBPyConnection:
+def connect(folder: Place, limits: Limits, *, spill: Path | None = None) -> duckdb.DuckDBPyConnection:
     """A database in memory that may read below one folder and nothing else. Only with `spill` may it write: there."""
     connection = duckdb.connect(
         ":memory:",
@@ -42,6 +44,8 @@ def connect(folder: Path, limits: Limits, *, spill: Path | None = None) -> duckd
         },
     )
     connection.execute("SET GLOBAL parquet_metadata_cache = true")  # else cursors would not have it
+    if isinstance(folder, InBucket):
+        connection.register_filesystem(_files_for_duckdb())
     # In this order: each of the last two forbids what stands before it.
     connection.execute(f"SET allowed_directories = [{quoted(f'{folder}/')}]")
     connection.execute("SET enable_external_access = false")
@@ -49,12 +53,24 @@ def connect(folder: Path, limits: Limits, *, spill: Path | None = None) -> duckd
     return connection
 
 
+@cache
+def _files_for_duckdb() -> Any:
+    """By ranged reads through Arrow: DuckDB's own extension for this would have to be downloaded."""
+    from fsspec.implementations.arrow import ArrowFSWrapper
+
+    class Buckets(ArrowFSWrapper):
+        protocol = "s3"
+        cachable = False
+
+    return Buckets(bucket_files())
+
+
 def quoted(text: str) -> str:
     """A string literal. Only for paths of our own: values are always bound."""
     return "'" + text.replace("'", "''") + "'"
 
 
-def parquet(paths: Iterable[Path | str]) -> str:
+def parquet(paths: Iterable[Place | str]) -> str:
     """The table expression that reads these files."""
     return f"read_parquet([{', '.join(quoted(str(path)) for path in paths)}])"
 

@@ -7,6 +7,10 @@ class NotPublished(IngestError):
     """The lake holds no published version of this job, or of this replay."""
 
 
+class LakeOutOfReach(IngestError):
+    """The bucket that the lake lies in does not answer, or refuses; what lies in it is not known."""
+
+
 class UnknownTable(IngestError):
     """The lake has no table of this name."""
 

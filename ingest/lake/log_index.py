@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ingest.lake.places import Place, readable
 from ingest.lake.schema import table
 
 KEY = ("task", "attempt", "thread", "epoch")
@@ -52,7 +52,7 @@ class LogSpan:
 class LogIndex:
     """Asked again and again for few logs of maybe a million: it reads the few rows among which the log must be."""
 
-    def __init__(self, folder: Path, paths: Sequence[str]) -> None:
+    def __init__(self, folder: Place, paths: Sequence[str]) -> None:
         self._files = [folder / path for path in paths]
         self.spans = lru_cache(maxsize=1024)(self._spans)
 
@@ -62,7 +62,7 @@ class LogIndex:
         found = list[dict[str, Any]]()
         for group in self._groups:
             if all(group.least[name] <= value <= group.most[name] for name, value in key.items()):
-                rows = pq.ParquetFile(group.path, metadata=group.metadata).read_row_group(group.number)
+                rows = pq.ParquetFile(readable(group.path), metadata=group.metadata).read_row_group(group.number)
                 found += rows.filter(_all(pc.equal(rows[name], value) for name, value in key.items())).to_pylist()
         return tuple(LogSpan(**span) for span in found if span["rows"])
 
@@ -79,15 +79,15 @@ class LogIndex:
 class _Group:
     """A row group, and the least and greatest values of its key."""
 
-    path: Path
+    path: Place
     number: int
     metadata: pq.FileMetaData
     least: dict[str, Any]
     most: dict[str, Any]
 
 
-def _groups_of(path: Path) -> Iterator[_Group]:
-    metadata = pq.read_metadata(path)
+def _groups_of(path: Place) -> Iterator[_Group]:
+    metadata = pq.read_metadata(readable(path))
     for number in range(metadata.num_row_groups):
         columns = [metadata.row_group(number).column(n).statistics for n in range(len(KEY))]
         least, most = ({name: getattr(one, which) for name, one in zip(KEY, columns, strict=True)} for which in _BOUNDS)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from ingest.errors import IngestError
+from ingest.lake.places import Place, put_json
+from ingest.lake.publish import MANIFEST as NAME
 from ingest.lake.schema import LAKE_TABLES, SCHEMA_VERSION
 from ingest.lake.writers import FileSummary
-
-NAME = "manifest.json"
 
 
 class ManifestFault(IngestError):
@@ -37,7 +35,7 @@ class LakeManifest:
     def rows(self, table: str) -> int:
         return sum(file.rows for file in self.files if file.table == table)
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: Place) -> None:
         document = {
             "schema_version": self.schema_version,
             "job": self.job,
@@ -46,10 +44,10 @@ class LakeManifest:
             "files": [file.to_json() for file in self.files],
             "log_index": [file.to_json() for file in self.log_index],
         }
-        write_json(folder / NAME, document)
+        put_json(folder / NAME, document)
 
     @classmethod
-    def read(cls, folder: Path) -> LakeManifest:
+    def read(cls, folder: Place) -> LakeManifest:
         try:
             document = json.loads((folder / NAME).read_bytes())
             return cls(
@@ -64,22 +62,12 @@ class LakeManifest:
             raise ManifestFault(f"{folder / NAME} cannot be read ({fault}). Ingest the job anew.") from fault
 
 
-def schema_version(folder: Path) -> int | None:
+def schema_version(folder: Place) -> int | None:
     """The schema version of a lake folder; None where there is none that can be read."""
     try:
         return LakeManifest.read(folder).schema_version
     except ManifestFault:
         return None
-
-
-def write_json(path: Path, document: Any) -> None:
-    """Whole or not at all, and on disk before it has its name."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with open(temporary, "w", encoding="utf-8") as out:
-        json.dump(document, out, ensure_ascii=False, separators=(",", ":"))
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(temporary, path)
 
 
 def in_table_order(files: Iterable[FileSummary]) -> tuple[FileSummary, ...]:

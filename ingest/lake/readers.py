@@ -15,6 +15,7 @@ from ingest.lake.engine import Limits, Params, Row, connect, fetch_columns, fetc
 from ingest.lake.errors import NotPublished, UnknownTable
 from ingest.lake.log_index import LogIndex
 from ingest.lake.manifest import LakeManifest, ManifestFault
+from ingest.lake.places import Place, place_of
 from ingest.lake.publish import lake_root, published_folder
 from ingest.lake.schema import LAKE_TABLES, empty_source
 from ingest.lake.sealing import sealed_select
@@ -27,14 +28,14 @@ class PublishedJob:
     """One published version of a job. Safe to use from many threads at once."""
 
     def __init__(
-        self, folder: Path, limits: Limits, newer: Callable[[], PublishedJob] | None = None, *, sealed: bool = False
+        self, folder: Place, limits: Limits, newer: Callable[[], PublishedJob] | None = None, *, sealed: bool = False
     ) -> None:
         self.folder, self.sealed = folder, sealed
         self.limits = limits
         self.manifest = LakeManifest.read(folder)
         self._newer = newer or (lambda: self)
         self.log_index = LogIndex(folder, [file.path for file in self.manifest.log_index])
-        self._connection = connect(folder.resolve(), limits)
+        self._connection = connect(folder.resolve() if isinstance(folder, Path) else folder, limits)
         for name in LAKE_TABLES:
             self._connection.execute(f'CREATE VIEW "{name}" AS {self._select(name)}')
 
@@ -51,7 +52,7 @@ class PublishedJob:
     ) -> tuple[list[str], list[Row]]:
         return self._asked(lambda job: fetch_columns(job._connection, sql, params, timeout_s or self.limits.timeout_s))
 
-    def table_files(self, table: str) -> list[Path]:
+    def table_files(self, table: str) -> list[Place]:
         """The Parquet files of a table, in its order."""
         if table not in LAKE_TABLES:
             raise UnknownTable(f"there is no table {table!r}. There are: {', '.join(LAKE_TABLES)}.")
@@ -88,11 +89,11 @@ class PublishedJob:
 class Lake:
     """Every published job below one data folder. `sealed`: values are hidden, see `sealing`."""
 
-    def __init__(self, data: Path | str, limits: Limits | None = None, *, sealed: bool = False) -> None:
-        self.data, self.sealed = Path(data), sealed
+    def __init__(self, data: Place | str, limits: Limits | None = None, *, sealed: bool = False) -> None:
+        self.data, self.sealed = place_of(data), sealed
         self.limits = limits or Limits()
         self._lock = threading.Lock()
-        self._open: OrderedDict[Path, PublishedJob] = OrderedDict()
+        self._open: OrderedDict[Place, PublishedJob] = OrderedDict()
 
     def job(self, job: str) -> PublishedJob:
         """The version that is published now; raises `NotPublished`."""
@@ -111,18 +112,18 @@ class Lake:
 
     def is_published(self, job: str) -> bool:
         try:
-            return published_folder(self.data, job).is_dir()
+            return bool(published_folder(self.data, job))
         except NotPublished:
             return False
 
-    def table_files(self, job: str, table: str) -> list[Path]:
+    def table_files(self, job: str, table: str) -> list[Place]:
         return self.job(job).table_files(table)
 
     def close(self) -> None:
         with self._lock:
             self._open.clear()
 
-    def _version(self, job: str, folder: Path) -> PublishedJob:
+    def _version(self, job: str, folder: Place) -> PublishedJob:
         with self._lock:
             known = self._open.get(folder)
             if known is None:
@@ -133,10 +134,10 @@ class Lake:
             self._forget(job, folder)
             return known
 
-    def _is_current(self, job: str, folder: Path) -> bool:
+    def _is_current(self, job: str, folder: Place) -> bool:
         return self.is_published(job) and published_folder(self.data, job) == folder
 
-    def _forget(self, job: str, current: Path) -> None:
+    def _forget(self, job: str, current: Place) -> None:
         """Older versions of this job, and those not asked for the longest. Running queries keep theirs alive."""
         prefix = f"{job}."
         stale = [f for f in self._open if f != current and f.name.startswith(prefix)]
@@ -153,7 +154,9 @@ def tries_for(patience_s: float) -> Iterator[None]:
         yield
 
 
-def open_lake(data: Path | str, *, sealed: bool = False) -> Lake:
-    """The lake below a data folder, which need not exist yet."""
-    lake_root(Path(data)).mkdir(parents=True, exist_ok=True)
+def open_lake(data: Place | str, *, sealed: bool = False) -> Lake:
+    """The lake below a data folder, which need not exist yet, or in a bucket."""
+    root = lake_root(place_of(data))
+    if isinstance(root, Path):
+        root.mkdir(parents=True, exist_ok=True)
     return Lake(data, sealed=sealed)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ingest.lake.manifest import write_json
+from ingest.lake.places import put_json
 from ingest.lake.step_columns import FIELDS, KEY_BEFORE_AFTER, changes_of, columns_of
 from ingest.lake.step_schema import LATER_TABLES, SPILL, STEP_ROW_GROUP_ROWS, STEP_TABLES, STEPS_VERSION
 from ingest.lake.writers import ROWS_AT_ONCE, TableWriter
@@ -190,7 +190,7 @@ class ParquetStepSink:
 
     def _write_manifest(self, files: dict[str, list[str]], *, complete: bool) -> None:
         document = {"steps_version": STEPS_VERSION, "complete": complete, "steps": self.steps, "files": files}
-        write_json(self.folder / MANIFEST, document)
+        put_json(self.folder / MANIFEST, document)
 
 
 def remove_unnamed(folder: Path) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ingest.lake.places import Landing, Place
 from ingest.lake.schema import MAX_FILE_ROWS, NAMES, ROW_GROUP_ROWS, Table
 
 ROWS_AT_ONCE = 8_192
@@ -53,7 +51,7 @@ class TableWriter:
     def __init__(
         self,
         table: Table,
-        root: Path,
+        root: Place,
         name: str,
         *,
         row_group_rows: int = ROW_GROUP_ROWS,
@@ -69,7 +67,7 @@ class TableWriter:
         self.files: list[FileSummary] = []
         self.total_rows = 0
         self._writer: pq.ParquetWriter | None = None
-        self._temporary: Path | None = None
+        self._landing: Landing | None = None
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._pending_bytes = 0
@@ -106,9 +104,9 @@ class TableWriter:
             with suppress(OSError, pa.ArrowException):  # its last bytes may have no room either
                 self._writer.close()
             self._writer = None
-        if self._temporary is not None:
-            self._temporary.unlink(missing_ok=True)
-            self._temporary = None
+        if self._landing is not None:
+            self._landing.abandon()
+            self._landing = None
 
     def _gather_rows(self) -> None:
         if self._rows:
@@ -160,14 +158,11 @@ class TableWriter:
 
     def _open(self) -> pq.ParquetWriter:
         if self._writer is None:
-            folder = self.root / self.table.name
-            if not folder.is_dir():
-                folder.mkdir(exist_ok=True)  # fails if the root is gone, as it should
-            self._temporary = folder / f".{self.name}.{uuid.uuid4().hex}.tmp"
+            self._landing = Landing(self.root / self.table.name, self.name)
             plain = self.table.counting | self.table.distinct
             packed = {field.name: "lz4" if field.name in self.table.scanned else "zstd" for field in self.table.schema}
             self._writer = pq.ParquetWriter(
-                self._temporary, self.table.in_memory, compression=packed,
+                self._landing.sink, self.table.in_memory, compression=packed,
                 compression_level={name: self.level for name, how in packed.items() if how == "zstd"},
                 use_dictionary=[field.name for field in self.table.schema if field.name not in plain],
                 column_encoding=dict.fromkeys(sorted(self.table.counting), "DELTA_BINARY_PACKED"),
@@ -179,14 +174,11 @@ class TableWriter:
         if not self._file_rows:
             return
         self._write_row_groups(everything=True)
-        writer, temporary = self._open(), self._temporary
-        writer.close()
+        self._open().close()
         path = self._path()
-        if temporary is not None:
-            os.replace(temporary, self.root / path)
-        size_bytes = (self.root / path).stat().st_size
+        size_bytes = self._landing.land(self.root / path) if self._landing is not None else 0
         self.files.append(FileSummary(self.table.name, path, self._file_rows, size_bytes, self._row_groups))
-        self._writer = self._temporary = None
+        self._writer = self._landing = None
         self._file_rows = self._row_groups = 0
 
 
@@ -207,7 +199,7 @@ def _array(values: Any, kind: pa.DataType, rows: int) -> pa.Array:
     return pa.array(values, kind)
 
 
-def write_rows(table: Table, root: Path, name: str, rows: Sequence[Sequence[Any]]) -> list[FileSummary]:
+def write_rows(table: Table, root: Place, name: str, rows: Sequence[Sequence[Any]]) -> list[FileSummary]:
     """A small table in one go; without rows there is no file."""
     with _writing(table, root, name) as writer:
         writer.add_rows(rows)
@@ -215,7 +207,7 @@ def write_rows(table: Table, root: Path, name: str, rows: Sequence[Sequence[Any]
 
 
 def write_columns(
-    table: Table, root: Path, name: str, rows: pa.Table, *, row_group_rows: int = ROW_GROUP_ROWS
+    table: Table, root: Place, name: str, rows: pa.Table, *, row_group_rows: int = ROW_GROUP_ROWS
 ) -> list[FileSummary]:
     """The same from columns."""
     with _writing(table, root, name, row_group_rows) as writer:
@@ -225,7 +217,7 @@ def write_columns(
 
 
 @contextmanager
-def _writing(table: Table, root: Path, name: str, row_group_rows: int = ROW_GROUP_ROWS) -> Iterator[TableWriter]:
+def _writing(table: Table, root: Place, name: str, row_group_rows: int = ROW_GROUP_ROWS) -> Iterator[TableWriter]:
     writer = TableWriter(table, root, name, row_group_rows=row_group_rows)
     try:
         yield writer

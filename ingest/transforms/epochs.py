@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ingest.lake.log_index import KEY
+from ingest.lake.places import Place, readable
 from ingest.lake.schema import EPOCHS
 from ingest.transforms.places import Times
 
@@ -17,10 +17,10 @@ _TIMES = pa.schema(
 )
 
 
-def epochs_of(index: Sequence[Path], times: Iterable[Times]) -> pa.Table:
+def epochs_of(index: Sequence[Place], times: Iterable[Times]) -> pa.Table:
     """A row each in the table's order, from the index of logs and from when they were seen alive."""
     columns = [*KEY, "rows", "bytes"]
-    logs = [pq.read_table(path, columns=columns) for path in index]
+    logs = [pq.read_table(readable(path), columns=columns) for path in index]
     none = pa.schema([EPOCHS.schema.field(name) for name in KEY] + [("rows", pa.int64()), ("bytes", pa.int64())])
     sums = _grouped(pa.concat_tables([none.empty_table(), *logs]), rows="sum", bytes="sum")
     seen = _grouped(_table(times), start_us="min", end_us="max")

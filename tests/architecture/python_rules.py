@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "replay": ("replay",),
     "clonoscope": ("clonoscope", "replay"),
     "ingest": ("ingest", "replay"),
-    "dashboard": ("dashboard", "ingest.lake", "ingest.launch", "replay"),
+    "dashboard": ("dashboard", "ingest.lake", "ingest.launch", "ingest.masters", "replay"),
 }
 NEVER_IN_INGEST = ("django", "channels", "celery", "ninja", "rest_framework")
 REAL_WORLD_MODULES = ("time", "secrets", "uuid", "socket", "threading", "asyncio", "_thread", "multiprocessing")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
+
+from ingest.lake.places import Place, readable
 
 Key = tuple[int, int]
 """(epoch, log): logs as the manifest lists them."""
@@ -60,7 +61,7 @@ class Executions:
 class Stream:
     """One table. `log_of` numbers (task, thread), `task_of` the tasks that hold or depend."""
 
-    paths: Sequence[Path]
+    paths: Sequence[Place]
     of_task: str
     who: str
     attempt: str
@@ -88,7 +89,7 @@ class Stream:
             *dict.fromkeys([*named, "epoch", self.attempt, "t_us", "upto", *([self.whose] if self.whose else [])])
         ]
         for path in self.paths:
-            with pq.ParquetFile(path, read_dictionary=named, memory_map=True) as file:
+            with pq.ParquetFile(readable(path), read_dictionary=named, memory_map=True) as file:
                 for batch in file.iter_batches(BATCH_ROWS, columns=columns):
                     yield from self._cut(batch)
 

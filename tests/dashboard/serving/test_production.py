@@ -56,7 +56,15 @@ def test_the_deployment_check_is_clean_in_production(data: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("DATABASE_URL", "mysql://h/d"), ("STORE_URI", "s3://bucket/store"), ("CLONOSCOPE_LEASE_S", "soon")],
+    [
+        ("DATABASE_URL", "mysql://h/d"),
+        ("STORE_URI", "s3://bucket/store"),
+        ("LAKE_URI", "s3:///lake"),
+        ("LAKE_URI", "gs://bucket/lake"),
+        ("SPARK_MASTER", "spark:head"),
+        ("SPARK_MASTER", "spark://head:7077"),  # without folders that its machines share
+        ("CLONOSCOPE_LEASE_S", "soon"),
+    ],
 )
 def test_a_setting_that_cannot_be_meant_is_named(data: Path, name: str, value: str) -> None:
     ran = manage(data, "jobs", **{name: value, "SECRET_KEY": SECRET_KEY})

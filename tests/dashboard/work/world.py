@@ -45,9 +45,10 @@ class FolderDriver:
         return self
 
     def ingest(self, request: IngestRequest, tell, cancelled) -> IngestResult:
-        request.staging.mkdir(parents=True)
+        staging = Path(request.staging)
+        staging.mkdir(parents=True)
         for number, part in enumerate(PARTS):
-            (request.staging / part).write_text(part)
+            (staging / part).write_text(part)
             tell(Progress("decoding", number, len(PARTS), "parts"))
         return IngestResult("ready", 0, {"failures": [{"failure": 0, "task": "source.0"}]})
 
