@@ -1,4 +1,5 @@
-"""The system that is killed: the embedded server, or a web process with a worker of its own and Redis between them."""
+"""The system that is killed: the embedded server, that with a cluster for its ingests, or a web process with a worker
+of its own and Redis between them."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench.server_process import ROOT, NotInTime, ServerProcess, free_port, processes_of, wait_until
+from bench.standalone import Standalone, standalone
 
 
 class System:
@@ -21,8 +23,11 @@ class System:
         self.environment = {**own, "CLONOSCOPE_DATA": str(data), **(environment or {})}
         self.server = ServerProcess(data, "--no-demo", environment=self.environment)
         self.worker: subprocess.Popen[bytes] | None = None
+        self.cluster: Standalone | None = None
 
     def ensure_running(self) -> None:
+        if self.cluster is not None:
+            self.cluster.mend()
         if self.server.process is None or self.server.process.poll() is not None:
             self.server = ServerProcess(self.data, "--no-demo", environment=self.environment).start()
         if "REDIS_URL" in self.environment and (self.worker is None or self.worker.poll() is not None):
@@ -31,7 +36,8 @@ class System:
     def await_end(self, pid: int) -> None:
         """Of a killed process; of those started here, until the kernel hands out their status: only then have all
         their threads ended."""
-        for own in (self.server.process, self.worker):
+        machines = self.cluster.processes.values() if self.cluster is not None else ()
+        for own in (self.server.process, self.worker, *machines):
             if own is not None and own.pid == pid:
                 own.wait(10)
         wait_until(lambda: all(one.pid != pid for one in processes_of(self.data)), "a killed process's end", 10)
@@ -42,6 +48,8 @@ class System:
             self.worker.wait(30)
         if self.server.process is not None:
             self.server.end()
+        if self.cluster is not None:
+            self.cluster.end()
         wait_until(lambda: not list(processes_of(self.data)), "the end of all processes", 20)
 
     def _start_worker(self) -> subprocess.Popen[bytes]:
@@ -88,3 +96,17 @@ def with_redis(data: Path) -> Iterator[System]:
         system.end()
         redis.terminate()
         redis.wait(10)
+
+
+@contextmanager
+def on_a_cluster(data: Path) -> Iterator[System]:
+    """The embedded server with ingests on a cluster of two machines."""
+    data.mkdir(parents=True, exist_ok=True)
+    with standalone(environment={"CLONOSCOPE_DATA": str(data)}) as cluster:
+        folders = {"STORE_URI": str(data / "store"), "LAKE_URI": str(data)}
+        system = System(data, {"SPARK_MASTER": cluster.master, **folders})
+        system.cluster = cluster
+        try:
+            yield system
+        finally:
+            system.end()

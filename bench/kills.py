@@ -1,4 +1,5 @@
-"""Kills the web process, the worker, a child or the JVM with -9 at random moments of ingests and replays, many times.
+"""Kills the web process, the worker, a child, the JVM or a cluster's machine with -9 at random moments of ingests and
+replays, many times.
 
 After every kill the system is started again where it must be and left to itself; then each job and replay has finished,
 or failed with words and can be tried again, and nothing half done lies anywhere. The last line is one JSON object; the
@@ -24,11 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.kill_checks import Checks
-from bench.kill_system import System, embedded, with_redis
+from bench.kill_system import System, embedded, on_a_cluster, with_redis
 from bench.server_process import ROOT, NotInTime, processes_of, run_command, wait_until
 
+MODES = {"embedded": embedded, "redis": with_redis, "cluster": on_a_cluster}
 SETTLE_WITHIN_S = 240.0
-VICTIMS = ("web", "worker", "driver", "jvm", "replay", "audit", "spare")
+VICTIMS = ("web", "worker", "driver", "jvm", "replay", "audit", "spare", "machine", "executor")
 # From before a driver has started to after an ingest has been published.
 LONGEST_WAIT_S = 6.0
 RECORDINGS = (("--events", "2000"), ("--events", "6000"), ("--events", "12000", "--parallelism", "3"))
@@ -139,14 +141,16 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=200, help="how many kills")
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--mode", choices=("embedded", "redis"), default="embedded", help="redis: a worker of its own")
+    parser.add_argument(
+        "--mode", choices=MODES, default="embedded", help="redis: a worker of its own; cluster: ingests on two machines"
+    )
     parser.add_argument("--data", type=Path, help="a folder to work in; kept afterwards")
     return parser.parse_args()
 
 
 @contextmanager
 def _system(mode: str, data: Path) -> Iterator[System]:
-    with (with_redis if mode == "redis" else embedded)(data) as system:
+    with MODES[mode](data) as system:
         yield system
 
 

@@ -43,6 +43,13 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
+_OF_A_CLUSTER = {
+    "master": "spark.deploy.master.Master",
+    "machine": "spark.deploy.worker.Worker",
+    "executor": "CoarseGrainedExecutorBackend",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Process:
     pid: int
@@ -52,6 +59,9 @@ class Process:
     @property
     def kind(self) -> str:
         """What it is to the server, told by its command line."""
+        for kind, name in _OF_A_CLUSTER.items():
+            if name in self.command:
+                return kind
         if "java" in Path(self.command.split(" ", 1)[0]).name or "SparkSubmit" in self.command:
             return "jvm"
         names = {"hunting.perturbed": "perturbed", "ingest.jobs.replay": "replay", "ingest.jobs.driver": "driver"}

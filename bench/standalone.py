@@ -42,10 +42,18 @@ class Standalone:
         self._start("master", "master.Master", *here, "--port", str(self.port), "--webui-port", str(self._page))
         wait_until(lambda: self._told() is not None, "the master's start", READY_WITHIN_S)
         for number in range(workers):
-            name = f"worker-{number}"
-            own = [*here, "--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / name)]
-            self._start(name, "worker.Worker", *own, self.master)
+            self._start_worker(f"worker-{number}")
         wait_until(lambda: len(self.workers()) == workers, "the workers' start", READY_WITHIN_S)
+
+    def mend(self) -> None:
+        """Starts again what has ended; returns at once."""
+        for name, process in list(self.processes.items()):
+            if name != "master" and process.poll() is not None:
+                self._start_worker(name)
+
+    def _start_worker(self, name: str) -> None:
+        own = ["--host", "127.0.0.1", "--webui-port", "0", "--work-dir", str(self.folder / name)]
+        self._start(name, "worker.Worker", *own, "--cores", "1", "--memory", "1g", self.master)
 
     def workers(self) -> list[dict[str, Any]]:
         """Those that the master counts on."""
