@@ -29,7 +29,7 @@ _guard = threading.Lock()
 
 def cuts_of(job: Job, *, from_us: int, to_us: int) -> dict[str, Any]:
     """Evenly over the window; what is published never changes, so the last answers are kept."""
-    key = (str(published_folder(settings.LAKE_ROOT, job.id)), from_us, to_us)
+    key = (published_folder(settings.LAKE_ROOT, job.id).name, from_us, to_us)
     with _guard:
         if key in _kept:
             _kept.move_to_end(key)
