@@ -83,6 +83,9 @@ class IngestRequest:
     staging: Path | str
     work: str
     attempt: int
+    growing: bool = False
+    """Whether more versions will follow: each shares with the one before, whose folder is `before`, what it can."""
+    before: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +308,8 @@ def _ingest_message(request: IngestRequest) -> dict[str, Any]:
         "staging": str(request.staging.absolute() if isinstance(request.staging, Path) else request.staging),
         "work": request.work,
         "attempt": request.attempt,
+        "growing": request.growing,
+        "before": str(Path(request.before).absolute()) if request.before else None,
     }
 
 

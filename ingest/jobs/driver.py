@@ -67,8 +67,9 @@ class Driver:
 
         log.info("ingest of %s begins: %s", request["job"], request["pack"])
         ingest = Ingest(
-            request["job"], request["pack"], place_of(request["staging"]), _group(number), tell, self.stops[number]
-        )
+            request["job"], request["pack"], place_of(request["staging"]), _group(number), tell, self.stops[number],
+            request["growing"], Path(request["before"]) if request["before"] else None,
+        )  # fmt: skip
         try:
             result = ingest.run(context)
         except Stopped:

@@ -16,7 +16,7 @@ from ingest.jobs.parts import PartSummary
 from ingest.lake.log_index import INDEX_GROUP_ROWS, KEY, LOG_INDEX
 from ingest.lake.manifest import LakeManifest, in_table_order
 from ingest.lake.places import Place
-from ingest.lake.schema import COUNTS, EPOCHS, FLOWS, REJECTS
+from ingest.lake.schema import COUNTS, EPOCHS, FLOWS, REJECTS, SECONDS
 from ingest.lake.writers import FileSummary, write_columns, write_rows
 from ingest.transforms.epochs import epochs_of
 from ingest.transforms.planning import Plan
@@ -33,12 +33,15 @@ def finish(
     plan: Plan,
     summaries: list[PartSummary],
     tell: Callable[[int], None] = lambda done: None,
+    *,
+    growing: bool = False,
 ) -> dict[str, Any]:
     """Writes what is left into the staging folder, the manifest last; returns status, rejects and facts.
 
-    `tell` is told how many tasks' logs were followed, and may raise.
+    `tell` is told how many tasks' logs were followed, and may raise. `growing`: a part may have but some epochs
+    of a channel.
     """
-    return _Finish(job, staging, pack, manifest, plan, summaries, tell).run()
+    return _Finish(job, staging, pack, manifest, plan, summaries, tell, growing).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class _Finish:
     plan: Plan
     summaries: list[PartSummary]
     tell: Callable[[int], None]
+    growing: bool
 
     def run(self) -> dict[str, Any]:
         rejects = [*self.plan.rejects, *(reject for one in self.summaries for reject in one.rejects)]
@@ -60,6 +64,7 @@ class _Finish:
         counts = [file.path for file in written if file.table == COUNTS.name]
         files = [file for file in written if file.table not in (LOG_INDEX.name, COUNTS.name)]
         files += gather(COUNTS, self.staging, counts, (*KEY, "kind"), rows=self._counts())
+        files = self._with_seconds(files) if self.growing else files
         files += write_causal_tables(self.staging, self.manifest, files, self.tell)
         epochs = epochs_of([self.staging / file.path for file in index], [one.times for one in self.summaries])
         flows = [tuple(flow) for one in self.summaries for flow in one.flows]
@@ -69,6 +74,12 @@ class _Finish:
         facts = self._facts(epochs, files, flows)
         LakeManifest(self.job, in_table_order(files), index, facts, len(rejects)).write(self.staging)
         return {"status": "ready-partial" if rejects else "ready", "rejects": len(rejects), "facts": facts}
+
+    def _with_seconds(self, files: list[FileSummary]) -> list[FileSummary]:
+        """A channel's second may be in several parts, where a part has only some of its epochs."""
+        parts = [file.path for file in files if file.table == SECONDS.name]
+        rest = [file for file in files if file.table != SECONDS.name]
+        return rest + gather(SECONDS, self.staging, parts, ("channel", "second"), summed=True)
 
     def _index(self, parts: list[str]) -> tuple[FileSummary, ...]:
         return tuple(gather(LOG_INDEX, self.staging, parts, (*KEY, "offset"), row_group_rows=INDEX_GROUP_ROWS))

@@ -6,6 +6,7 @@ import re
 import subprocess
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from pyspark import SparkContext
 from ingest.errors import IngestFailed
 from ingest.jobs.cluster import SameCode, code_digest, is_stopped
 from ingest.jobs.finish import finish
+from ingest.jobs.growing import decode_growing, numbered
 from ingest.jobs.parts import CutTask, PartSummary, PartTask, run_cut, run_part
 from ingest.jobs.progress import DecodingProgress
 from ingest.jobs.telling import Told, begin, end
@@ -52,6 +54,10 @@ class Ingest:
     group: str
     tell: Tell
     stop: threading.Event
+    growing: bool = False
+    """Whether it is a version of many: what was decoded for the one before is shared."""
+    before: Path | None = None
+    """The folder of that one."""
 
     def run(self, context: SparkContext) -> dict[str, Any]:
         """The result as a dictionary; raises `IngestFailed` with one sentence, or `Stopped`."""
@@ -65,8 +71,7 @@ class Ingest:
     def _run(self, context: SparkContext) -> dict[str, Any]:
         self._progress("planning", message="Reading the index")
         self._empty_staging()
-        manifest, plan = self._plan()
-        summaries = self._decode(context, plan)
+        manifest, plan, summaries = self._decoded(context)
         self._check_stop()
         tasks = len(manifest.tasks)
 
@@ -75,29 +80,39 @@ class Ingest:
             message = f"Following the logs of {done} of {tasks} tasks"
             self._progress("finishing", plan.bytes, plan.bytes, message)
 
-        return finish(self.job, self.staging, self.pack, manifest, plan, summaries, tell)
+        growing = self.growing
+        return finish(self.job, self.staging, self.pack, manifest, plan, summaries, tell, growing=growing)
 
     def _empty_staging(self) -> None:
         remove(self.staging)
         if isinstance(self.staging, Path):
             self.staging.mkdir(parents=True)
 
-    def _plan(self) -> tuple[Manifest, Plan]:
-        pack = Pack(self.pack)
-        try:
+    def _decoded(self, context: SparkContext) -> tuple[Manifest, Plan, list[PartSummary]]:
+        with closing(Pack(self.pack)) as pack:
             manifest = Manifest.from_json(pack.read(MANIFEST))
-            return manifest, plan_ingest(pack, Graph(manifest))
-        finally:
-            pack.close()
+            if not self.growing:
+                plan = plan_ingest(pack, Graph(manifest))
+                return manifest, plan, self._decode(context, plan)
 
-    def _decode(self, context: SparkContext, plan: Plan) -> list[PartSummary]:
+            def decode(plan: Plan, first: int, goes_on: bool) -> list[PartSummary]:
+                return self._decode(context, plan, first, goes_on)
+
+            if not isinstance(self.staging, Path):
+                raise IngestFailed(
+                    "a recording that grows is taken in only where tables lie in a folder. "
+                    "Unset LAKE_URI, or ingest it when it is complete."
+                )
+            return manifest, *decode_growing(pack, manifest, self.before, self.staging, decode)
+
+    def _decode(self, context: SparkContext, plan: Plan, first: int = 0, goes_on: bool = False) -> list[PartSummary]:
         # In a bucket tasks don't tell how far they are within a part: each word would be a request.
         telling = self.staging / "telling" if isinstance(self.staging, Path) else None
         begin(telling)
         try:
-            parts = plan.parts(self._cuts(context, plan))
+            parts = numbered(plan.parts(self._cuts(context, plan)), first)
             told = str(telling) if telling is not None else None
-            tasks = [PartTask(part, self.pack, str(self.staging), plan.tasks, told) for part in parts]
+            tasks = [PartTask(part, self.pack, str(self.staging), plan.tasks, told, goes_on) for part in parts]
             progress = DecodingProgress(plan.bytes, len(parts), Told(telling))
             return self._in_tasks(context, run_part, tasks, lambda done: self.tell(progress.told(done)))
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from ingest.lake.log_index import INDEX_GROUP_ROWS, LOG_INDEX
 from ingest.lake.places import place_of
 from ingest.lake.schema import LAKE_TABLES, ROW_GROUP_ROWS
 from ingest.lake.writers import FileSummary, TableWriter
-from ingest.transforms.channels import ChannelReader, ChannelSink, ChannelUnit
+from ingest.transforms.channels import ChannelReader, ChannelSink, ChannelUnit, Standing
 from ingest.transforms.decoding.pieces import Pieces
 from ingest.transforms.decoding.windows import Read, cuts_of
 from ingest.transforms.events import EventReader
@@ -41,6 +42,8 @@ class PartTask:
     """Tasks by number, as pieces of logs name them."""
     telling: str | None = None
     """The folder in which it tells how far it is."""
+    goes_on: bool = False
+    """Whether the channels' next epochs will be read by others, from where this part's stand."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,8 @@ class PartSummary:
     times: Times = field(default_factory=Times)
     last_us: int = 0
     failures: list[dict[str, Any]] = field(default_factory=list)
+    standing: dict[str, dict[int, Standing]] = field(default_factory=dict)
+    """By channel and the sender's attempt, where the reading stands, if it goes on."""
 
 
 def run_part(task: PartTask) -> PartSummary:
@@ -83,8 +88,8 @@ def run_cut(task: CutTask) -> tuple[int, list[tuple[int, int]]]:
 
 def cut(task: CutTask) -> tuple[int, list[tuple[int, int]]]:
     """As `run_cut`, within the limits that the process has already."""
-    with open(task.pack, "rb") as file:
-        return task.number, cuts_of(task.log, _reading(file.fileno()), task.every_bytes)
+    with closing(Pack(task.pack)) as pack:
+        return task.number, cuts_of(task.log, _reading(pack.handle), task.every_bytes)
 
 
 def _reading(handle: int) -> Read:
@@ -159,9 +164,8 @@ class _Work:
         return self.writers[table]
 
     def _logs(self, pieces: Pieces) -> None:
-        with open(self.task.pack, "rb") as file:
-            part = LogPart(pieces, self.task.tasks, _reading(file.fileno()), self._writer, self.told.add)
-            part.run()
+        part = LogPart(pieces, self.task.tasks, _reading(self.pack.handle), self._writer, self.told.add)
+        part.run()
         self.summary.counts += part.counts
         self.summary.rejects += part.rejects
 
@@ -174,7 +178,10 @@ class _Work:
         sink = ChannelSink(rows["buffers"], rows["sendings"], rows["deltas"])
         manifest = self._manifest
         ids, layout = LogIds.of(manifest), manifest.protocol.delta_layout
-        ChannelReader(unit, self.pack.open, ids, layout, sink).run()
+        reader = ChannelReader(unit, self.pack.open, ids, layout, sink)
+        reader.run()
+        if self.task.goes_on:
+            self.summary.standing[unit.channel] = reader.standing
         self.summary.rejects += sink.rejects
         self.summary.flows += sink.flows
         self._writer("seconds").add_rows(

@@ -31,8 +31,18 @@ Emit = Callable[[Row], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Where the reading of one attempt's epochs stands: what the epochs behind them are read with."""
+
+    missing_bytes: int = 0
+    length: bytes = b""
+    last_seq: int | None = None
+    upto: dict[tuple[int, LogId, int], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelUnit:
-    """The members of one channel: the sender's by attempt and epoch, the receiver's by epoch."""
+    """A channel's members, of all or some of its epochs: the sender's by attempt and epoch, the receiver's by epoch."""
 
     channel: str
     source: str
@@ -42,6 +52,8 @@ class ChannelUnit:
     dlt: dict[tuple[int, int], str] = field(default_factory=dict)
     det: dict[tuple[int, int], str] = field(default_factory=dict)
     rcv: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
+    begun: dict[int, Standing] = field(default_factory=dict)
+    """By the sender's attempt, where the reading of the epochs before these stood."""
 
     @property
     def paths(self) -> list[str]:
@@ -96,15 +108,19 @@ class ChannelReader:
         self._last_seq: int | None = None
         self._remarks: dict[tuple[str, str], tuple[Reject, int]] = {}
         self._upto: dict[tuple[int, LogId, int], int] = {}
+        self.standing = dict(unit.begun)
+        """By the sender's attempt, where its reading stood at the end."""
 
     def run(self) -> None:
         for attempt, epochs in self._attempts().items():
-            self._walk.restart()
-            self._last_seq = None
+            begun = self.unit.begun.get(attempt, Standing())
+            self._walk.go_on(begun.missing_bytes, begun.length)
+            self._last_seq = begun.last_seq
             if not self.unit.to_world:  # the outside world outlives the attempts of the sink that writes to it
-                self._upto = {}
+                self._upto = dict(begun.upto)
             for epoch in sorted(epochs):
                 self._epoch(attempt, epoch)
+            self.standing[attempt] = Standing(*self._walk.stands, self._last_seq, self._upto)
 
     def _attempts(self) -> dict[int, set[int]]:
         """Epochs by sender's attempt; attempts of which there are only receipts are among them."""

@@ -22,6 +22,15 @@ class RecordWalk:
         """Forgets a record that was begun: what follows begins a new one."""
         self._missing_bytes, self._length = 0, b""
 
+    @property
+    def stands(self) -> tuple[int, bytes]:
+        """What `go_on` takes: how many bytes of a record are missing, and what there is of a length."""
+        return self._missing_bytes, self._length
+
+    def go_on(self, missing_bytes: int, length: bytes) -> None:
+        """From where another walk stood."""
+        self._missing_bytes, self._length = missing_bytes, length
+
     def ended_in(self, payload: bytes) -> int:
         """Feeds a buffer's payload; returns how many records end in it. Raises `CorruptMember` without a place."""
         ended, position, end = 0, 0, len(payload)

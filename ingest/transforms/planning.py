@@ -100,14 +100,31 @@ def _parts_of_logs(pieces: Pieces, limit: int) -> list[Part]:
 
 def plan_ingest(members: Members, graph: Graph, *, part_bytes: int | None = None) -> Plan:
     """One part per family for small jobs, so that each table is one file; equal parts for the others."""
-    sorting = _Sorting(graph)
+    sorting = sorted_members(members, graph)
+    return plan_of(sorting, sorting.logs(), sorting.channel_units(), sorting.line_units(), part_bytes=part_bytes)
+
+
+def sorted_members(members: Members, graph: Graph) -> Sorting:
+    """Every member where it belongs."""
+    sorting = Sorting(graph)
     for name, begin, size in members.extents():
         sorting.place(parse_member(name), begin, size)
+    return sorting
+
+
+def plan_of(
+    sorting: Sorting,
+    logs: Pieces,
+    channels: Sequence[ChannelUnit],
+    lines: Sequence[EventsUnit | LinesUnit],
+    *,
+    part_bytes: int | None = None,
+) -> Plan:
+    """The plan of these alone."""
     families: list[tuple[Family, list[tuple[Unit, int]]]] = [
-        ("channels", [(u, sum(map(sorting.sizes.__getitem__, u.paths))) for u in sorting.channel_units()]),
-        ("lines", [(u, sorting.sizes[u.path]) for u in sorting.line_units()]),
+        ("channels", [(u, sum(map(sorting.sizes.__getitem__, u.paths))) for u in channels]),
+        ("lines", [(u, sorting.sizes[u.path]) for u in lines]),
     ]
-    logs = sorting.logs()
     total = logs.bytes + sum(size for _, units in families for _, size in units)
     limit = part_bytes or (total + 1 if total <= SMALL_BYTES else PART_BYTES)
     plan = Plan(logs, sorting.tasks, limit, rejects=sorting.rejects(), attempts=sorting.attempts)
@@ -135,7 +152,7 @@ def _equal_parts(units: list[tuple[Unit, int]], limit: int) -> Iterator[list[tup
         yield part
 
 
-class _Sorting:
+class Sorting:
     """Puts each member where it belongs; what the manifest has no place for is counted by reason."""
 
     def __init__(self, graph: Graph) -> None:

@@ -38,6 +38,10 @@ class Folder(Container):
 
     def walk(self) -> Iterator[tuple[str, int]]:
         """Every file as (name, size), without opening it."""
+        return ((name, entry.stat(follow_symlinks=False).st_size) for name, entry in self.entries())
+
+    def entries(self) -> Iterator[tuple[str, os.DirEntry[bytes]]]:
+        """Every file under its name, without opening it."""
         book = NameBook(self.limits)
         waiting = [os.fsencode(self.path)]
         root_bytes = len(waiting[0].rstrip(b"/")) + 1
@@ -52,7 +56,7 @@ class Folder(Container):
                     book.admit_folder(raw)
                     folders.append(entry.path)
                 elif entry.is_file(follow_symlinks=False):
-                    yield book.admit_file(raw), entry.stat(follow_symlinks=False).st_size
+                    yield book.admit_file(raw), entry
                 else:
                     raise refusal(raw, "the member is neither a file nor a folder")
             waiting.extend(reversed(folders))

@@ -23,6 +23,8 @@ from replay.bundle.members import MANIFEST
 from replay.errors import BundleError, NoManifest, ReplayError
 
 PACK_MAGIC = b"CLPACK1\n"
+GROWING_MAGIC = b"CLPACKG\n"
+"""Of a pack that still grows: only the index, beside a file of members' bytes that is appended to."""
 _ROW = struct.Struct(">QIQQ32s")
 _TAIL = struct.Struct(">QQQ32s8s")
 _CHUNK_BYTES = 1 << 20
@@ -84,7 +86,7 @@ def pack_into(
     admit: Callable[[int], None] | None = None,
 ) -> PackSummary:
     """Writes the pack to an open file, at its beginning."""
-    index = _IndexBuilder()
+    index = IndexBuilder()
     file.write(PACK_MAGIC)
     total = len(PACK_MAGIC)
     for name, declared, stream in container.members():
@@ -141,7 +143,12 @@ def missing_manifest(names: object) -> BundleError:
     )
 
 
-class _IndexBuilder:
+def data_path(pack: Path | str) -> Path:
+    """Where the bytes of a growing pack's members lie."""
+    return Path(pack).with_suffix(".data")
+
+
+class IndexBuilder:
     """Collects the index in little memory, for bundles of a million members."""
 
     def __init__(self) -> None:
@@ -160,7 +167,10 @@ class _IndexBuilder:
         i = self.names[name]
         return bytes(self._digests[32 * i : 32 * i + 32])
 
-    def write(self, file: IO[bytes], begin: int, ordered: list[str], content_id: bytes) -> None:
+    def write(
+        self, file: IO[bytes], begin: int, ordered: list[str], content_id: bytes, magic: bytes = PACK_MAGIC
+    ) -> None:
+        """Names, rows and tail, at `begin` of the file, where it stands."""
         at = begin
         for name in ordered:
             file.write(name.encode())
@@ -168,30 +178,52 @@ class _IndexBuilder:
             i, length = self.names[name], len(name.encode())
             file.write(_ROW.pack(at, length, self._offsets[i], self._sizes[i], self.digest(name)))
             at += length
-        file.write(_TAIL.pack(begin, at, len(ordered), content_id, PACK_MAGIC))
+        file.write(_TAIL.pack(begin, at, len(ordered), content_id, magic))
 
 
 class Pack:
     """Reads members of a pack by name, in any order."""
 
     def __init__(self, path: Path | str | BinaryIO):
-        self._file: BinaryIO = open(path, "rb") if isinstance(path, (str, Path)) else path  # noqa: SIM115
         self.path = str(path) if isinstance(path, (str, Path)) else "pack"
-        try:
-            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._read_tail()
-        except (ValueError, struct.error):
-            self._file.close()
-            raise BundleError("the stored bundle is damaged", path=self.path, remedy="Upload it again") from None
+        while True:
+            self._file: BinaryIO = open(path, "rb") if isinstance(path, (str, Path)) else path  # noqa: SIM115
+            try:
+                self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._data = self._open_data(self._read_tail())
+                return
+            except (ValueError, struct.error):
+                self._file.close()
+                raise BundleError("the stored bundle is damaged", path=self.path, remedy="Upload it again") from None
+            except FileNotFoundError:
+                self._file.close()
+                if is_growing(self.path):
+                    raise BundleError(
+                        "the bytes of the stored bundle are gone",
+                        path=str(data_path(self.path)),
+                        remedy="Ingest it anew",
+                    ) from None
+                # It stopped growing between the two looks, and is one file by now.
 
-    def _read_tail(self) -> None:
+    def _read_tail(self) -> bool:
+        """Whether it is one that grows."""
         tail: tuple[int, int, int, bytes, bytes] = _TAIL.unpack_from(self._map, len(self._map) - _TAIL.size)
         self._names_at, self._rows_at, self._count, content_id, magic = tail
         rows_end = self._rows_at + self._count * _ROW.size
-        if magic != PACK_MAGIC or not self._names_at <= self._rows_at or rows_end + _TAIL.size != len(self._map):
+        known = magic in (PACK_MAGIC, GROWING_MAGIC)
+        if not known or not self._names_at <= self._rows_at or rows_end + _TAIL.size != len(self._map):
             raise ValueError("the tail contradicts the file")
         self.content_id = content_id.hex()
         self._names = _Names(self._map, self._rows_at, self._count)
+        return magic == GROWING_MAGIC
+
+    def _open_data(self, growing: bool) -> BinaryIO:
+        return open(data_path(self.path), "rb") if growing else self._file
+
+    @property
+    def handle(self) -> int:
+        """The file that members' extents are of."""
+        return self._data.fileno()
 
     def __len__(self) -> int:
         return self._count
@@ -202,7 +234,9 @@ class Pack:
     @property
     def unpacked_bytes(self) -> int:
         """The bytes of all members."""
-        return self._names_at - len(PACK_MAGIC)
+        if self._data is self._file:
+            return self._names_at - len(PACK_MAGIC)
+        return sum(size for _, _, size in self.extents())
 
     def names(self, prefix: str = "") -> Iterator[str]:
         """The members whose names begin so, in order."""
@@ -239,16 +273,20 @@ class Pack:
 
     def read(self, name: str) -> bytes:
         """The member's bytes."""
-        offset, size = self.extent(name)
-        return self._map[offset : offset + size]
+        if self._data is self._file:
+            offset, size = self.extent(name)
+            return self._map[offset : offset + size]
+        with self.open(name) as stream:
+            return stream.read()
 
     def open(self, name: str) -> BinaryIO:
         """The member as a stream that can seek."""
-        return io.BufferedReader(_Extent(self._file.fileno(), *self.extent(name)), _CHUNK_BYTES >> 4)
+        return io.BufferedReader(_Extent(self.handle, *self.extent(name)), _CHUNK_BYTES >> 4)
 
     def close(self) -> None:
         """Lets go of the file."""
         self._map.close()
+        self._data.close()
         self._file.close()
 
     def _row(self, i: int) -> tuple[int, int, int, int, bytes]:
@@ -258,6 +296,12 @@ class Pack:
         raw = name.encode("utf-8", "surrogatepass")
         i = bisect_left(self._names, raw)
         return i if i < self._count and self._names[i] == raw else None
+
+
+def is_growing(path: Path | str) -> bool:
+    """Whether the pack's members lie in a file beside it."""
+    with open(path, "rb") as file:
+        return file.read(len(GROWING_MAGIC)) == GROWING_MAGIC
 
 
 class _Names(Sequence[bytes]):

@@ -15,7 +15,7 @@ from replay.bundle.frames import BufferFrame, ReceiptFrame, SendingFrame, read_b
 from replay.bundle.limits import Limits
 from replay.bundle.lines import read_events, read_lines, read_object
 from replay.bundle.members import EVENTS, MANIFEST, MemberName, looks_like_task_member, member_name, parse_member
-from replay.bundle.pack import PACK_MAGIC, Pack, missing_manifest, pack_into, storing
+from replay.bundle.pack import GROWING_MAGIC, PACK_MAGIC, Pack, missing_manifest, pack_into, storing
 from replay.log.codec import decode_all
 from replay.log.deltas import LogIds
 from replay.log.determinants import Determinant
@@ -89,7 +89,7 @@ def _is_pack(path: Path) -> bool:
     if not path.is_file():
         return False
     with open(path, "rb") as file:
-        return file.read(len(PACK_MAGIC)) == PACK_MAGIC
+        return file.read(len(PACK_MAGIC)) in (PACK_MAGIC, GROWING_MAGIC)
 
 
 class Bundle:

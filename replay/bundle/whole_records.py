@@ -10,7 +10,7 @@ from replay.bundle.frames import read_buffers, read_receipts, read_sendings
 from replay.bundle.lines import read_object
 from replay.bundle.reader import Members
 from replay.errors import CorruptDeterminant, CorruptMember
-from replay.log.codec import decode_all
+from replay.log.codec import ends_of
 
 _FRAMES: dict[str, Callable[[BinaryIO], Iterator[tuple[int, object]]]] = {
     "buf": lambda stream: read_buffers(stream, epoch=0),
@@ -61,36 +61,42 @@ class WholeRecords:
         self._members.close()
 
     def _whole_bytes(self, name: str) -> int:
-        suffix, size = name.rpartition(".")[2], self._members.size(name)
-        if suffix == "ndjson":
-            return self._whole_lines(name, size)
-        if suffix == "det":
-            return _until_torn(decode_all(self._members.read(name)), size)
-        if suffix in _FRAMES:
-            with self._members.open(name) as stream:
-                return _until_torn(_FRAMES[suffix](stream), size)
-        if _is_snapshot(name):
-            try:
-                read_object(self._members.read(name), name)
-            except CorruptMember:
-                return 0
-        return size
-
-    def _whole_lines(self, name: str, size: int) -> int:
-        """A line is whole once its end is there."""
-        end = size
+        size = self._members.size(name)
         with self._members.open(name) as stream:
-            while end:
-                begin = max(0, end - _TAIL_BYTES)
-                stream.seek(begin)
-                at = stream.read(end - begin).rfind(b"\n")
-                if at >= 0:
-                    return begin + at + 1
-                end = begin
-        return 0
+            return whole_bytes(name, stream, size)
 
 
-def _until_torn(records: Iterator[tuple[object, ...]], size: int) -> int:
+def whole_bytes(name: str, stream: BinaryIO, size: int) -> int:
+    """How many of a member's bytes, or of those from a record on, are whole records."""
+    suffix = name.rpartition(".")[2]
+    if suffix == "ndjson":
+        return _whole_lines(stream, size)
+    if suffix == "det":
+        return _until_torn(ends_of(stream.read()), size)
+    if suffix in _FRAMES:
+        return _until_torn(_FRAMES[suffix](stream), size)
+    if _is_snapshot(name):
+        try:
+            read_object(stream.read(), name)
+        except CorruptMember:
+            return 0
+    return size
+
+
+def _whole_lines(stream: BinaryIO, size: int) -> int:
+    """A line is whole once its end is there."""
+    end = size
+    while end:
+        begin = max(0, end - _TAIL_BYTES)
+        stream.seek(begin)
+        at = stream.read(end - begin).rfind(b"\n")
+        if at >= 0:
+            return begin + at + 1
+        end = begin
+    return 0
+
+
+def _until_torn(records: Iterator[object], size: int) -> int:
     """What is damaged and not torn is left for those who read it."""
     try:
         for _ in records:

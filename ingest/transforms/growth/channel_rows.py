@@ -32,7 +32,15 @@ class ByChannel:
     pieces: dict[str, list[tuple[int, int, int]]] = field(default_factory=lambda: defaultdict(list))
 
     def of(self, channel: str) -> Arrays:
-        """A channel's rows, in the table's order."""
+        """A channel's rows by attempt, in the table's order. A growing job's files have all attempts of some epochs."""
+        found = self._of(channel)
+        attempts = found["attempt"]
+        if np.all(attempts[1:] >= attempts[:-1]):
+            return found
+        order = np.argsort(attempts, kind="stable")
+        return {name: column[order] for name, column in found.items()}
+
+    def _of(self, channel: str) -> Arrays:
         pieces = self.pieces.get(channel, [])
         if len(pieces) == 1:
             batch, first, last = pieces[0]
