@@ -52,6 +52,8 @@ def back_up(out: Path) -> int:
                 # A job deleted since the copy has no bundle; restoring drops its row.
                 with suppress(FileNotFoundError):
                     tar.add(store.pack_path(job_id), f"bundles/{job_id}.pack")
+                with suppress(FileNotFoundError):  # only beside one that grows; what it says is in it by now
+                    tar.add(store.data_path(job_id), f"bundles/{job_id}.data")
                 with suppress(FileNotFoundError):
                     tar.add(store.log_path(job_id), f"logs/{job_id}.log")
             file.flush()
@@ -111,6 +113,7 @@ def _place_of(name: str) -> Path | None:
     known = {DATABASE: settings.DATA / DATABASE, "secret-key": settings.SECRET_KEY_FILE}
     if job_id:
         known |= {f"bundles/{job_id}.pack": store.pack_path(job_id), f"logs/{job_id}.log": store.log_path(job_id)}
+        known |= {f"bundles/{job_id}.data": store.data_path(job_id)}
     return known.get(name)
 
 

@@ -85,7 +85,7 @@ def create_job_from_file(
                 return repeated
             # Two at once must not both take the room that is enough for one.
             User.objects.select_for_update().get(pk=user.pk)
-            _Room(user).check_quota(facts["bytes"])
+            Room(user).check_quota(facts["bytes"])
             job = Job.objects.create(
                 id=job_id, owner=user, name=_short(name), replay_when_ready=replay_when_ready, **facts
             )
@@ -237,11 +237,15 @@ def _check_hold(job_id: str) -> None:
         raise OnHold(hold)
 
 
-class _Room:
-    """What a bundle may unpack to. Asked before each member is written, so that a small upload fills no disk."""
+class Room:
+    """What a bundle may unpack to. Asked before each member is written, so that a small upload fills no disk.
 
-    def __init__(self, user: Any) -> None:
-        self._quota, self._stored = quotas.quota_bytes(user), quotas.stored_bytes(user)
+    `besides`: a job whose bundle it takes the place of.
+    """
+
+    def __init__(self, user: Any, besides: str = "") -> None:
+        before = Job.objects.filter(id=besides).values_list("bytes", flat=True).first() or 0
+        self._quota, self._stored = quotas.quota_bytes(user), quotas.stored_bytes(user) - before
 
     def check_quota(self, size: int) -> None:
         if self._stored + size > self._quota:
@@ -250,7 +254,7 @@ class _Room:
 
 def _pack(path: Path, fresh: Path, user: Any, name: str) -> dict[str, Any]:
     try:
-        return _packed(path, fresh, _Room(user), name)
+        return _packed(path, fresh, Room(user), name)
     except (ReplayError, OSError) as error:
         # The reader of bundles says it in its own words; here a full disk is the server's fault, not the bundle's.
         cause = error if isinstance(error, OSError) else error.__cause__
@@ -261,7 +265,7 @@ def _pack(path: Path, fresh: Path, user: Any, name: str) -> dict[str, Any]:
         raise
 
 
-def _packed(path: Path, fresh: Path, room: _Room, name: str) -> dict[str, Any]:
+def _packed(path: Path, fresh: Path, room: Room, name: str) -> dict[str, Any]:
     # Imported here: a page that creates no job need not load the readers of five containers.
     from dashboard.importing import packed
     from replay.bundle.limits import Limits
@@ -336,6 +340,7 @@ def _short(name: str) -> str:
 
 def _remove_files(job_id: str, replays: list[str]) -> None:
     store.pack_path(job_id).unlink(missing_ok=True)
+    store.data_path(job_id).unlink(missing_ok=True)
     store.log_path(job_id).unlink(missing_ok=True)
     reports = store.audits().glob(f"{audit_id(job_id)}.*")
     store.remove_tables(job_id)

@@ -24,6 +24,11 @@ def pack_path(job_id: str) -> Path:
     return bundles() / f"{job_id}.pack"
 
 
+def data_path(job_id: str) -> Path:
+    """What members of a growing pack are made of."""
+    return bundles() / f"{job_id}.data"
+
+
 def job_of(path: Path) -> str:
     """The job, or replay, that a file of the store belongs to; one being written has a name of its own around that."""
     found = re.search(r"[jr]_[0-9a-z]{12}", path.name)
@@ -95,6 +100,25 @@ def entering(job_id: str) -> Iterator[Path]:
     finally:
         fresh.unlink(missing_ok=True)
         guard.unlink(missing_ok=True)
+        os.close(lock)
+
+
+@contextmanager
+def trying_to_enter(job_id: str) -> Iterator[bool]:
+    """The same guard for a job that is stored already; whether nobody else has it."""
+    incoming().mkdir(parents=True, exist_ok=True)
+    guard = incoming() / f"{job_id}.lock"
+    lock = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        taken = guard.exists() and guard.stat().st_ino == os.fstat(lock).st_ino
+    except BlockingIOError:
+        taken = False
+    try:
+        yield taken
+    finally:
+        if taken:
+            guard.unlink(missing_ok=True)
         os.close(lock)
 
 

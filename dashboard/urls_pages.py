@@ -41,6 +41,7 @@ urlpatterns = [
     path("jobs/<str:job_id>/log/", job_actions.log, name="job-log"),
     path("jobs/<str:job_id>/cancel/", job_actions.cancel, name="job-cancel"),
     path("jobs/<str:job_id>/retry/", job_actions.retry, name="job-retry"),
+    path("jobs/<str:job_id>/follow/", job_actions.follow, name="job-follow"),
     path("jobs/<str:job_id>/delete/", job_actions.delete, name="job-delete"),
     path("compare/", compare.compare_page, name="compare"),
     path("replays/<str:replay_id>/", replay.replay_page, name="replay"),

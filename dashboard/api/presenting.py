@@ -64,6 +64,7 @@ def job_out(job: Job, user: User) -> dict[str, Any]:
         "rejects": job.rejects,
         "schema_version": job.schema_version,
         "facts": {name: fact for name, fact in job.facts.items() if name != "delivery"},
+        "following": job.following,
         "created_at": job.created_at,
         "updated_at": job.updated_at,
         "url": f"/jobs/{job.id}/",

@@ -46,6 +46,7 @@ class JobOut(Schema):
     rejects: int
     schema_version: int
     facts: dict[str, Any]
+    following: bool = Field(description="Whether the folder that it is recorded into is looked at for more.")
     created_at: datetime
     updated_at: datetime
     url: str

@@ -49,6 +49,9 @@ class Job(models.Model):
     facts = models.JSONField(default=dict, blank=True)
     rejects = models.IntegerField(default=0)
     schema_version = models.IntegerField(default=0)
+    # The folder that it is recorded into; empty for what was stored at once.
+    followed = models.TextField(blank=True, default="")
+    following = models.BooleanField(default=False)
     replay_when_ready = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dashboard import audits, joblog, jobs, payloads
+from dashboard import audits, following, joblog, jobs, payloads
 from dashboard.describing import outside
 from dashboard.giving_back import CONTAINERS
 from dashboard.models import Job
@@ -90,6 +90,7 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         "containers": CONTAINERS,
         "runs_elsewhere": found is not None and runs_elsewhere(found.manifest),
         "audit": audits.of(job),
+        "grows": following.grows(job),
         "ran_again": next((one for one in failures if None not in (one.attempt, one.next_attempt)), None),
     }
     context["open_replay"] = next((one for one in context["replays"] if one.readable), None)

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard import joblog, jobs
+from dashboard import following, joblog, jobs
 from dashboard.models import Job
 from dashboard.own_code import runs_elsewhere
 from dashboard.people import holds
@@ -41,6 +41,14 @@ def cancel(request: HttpRequest, job_id: str) -> HttpResponse:
 @require_POST
 def retry(request: HttpRequest, job_id: str) -> HttpResponse:
     return _do(request, own_job(request, job_id), lambda job: jobs.retry(job, person(request)))
+
+
+@login_required
+@require_POST
+def follow(request: HttpRequest, job_id: str) -> HttpResponse:
+    """The switch of a job whose folder is still recorded into."""
+    on = request.POST.get("follow") == "1"
+    return _do(request, own_job(request, job_id), lambda job: following.switch(job, on, person(request)))
 
 
 @login_required

@@ -10,10 +10,11 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
-from dashboard.models import Status, Work
+from dashboard.models import Job, Status, Work
+from dashboard.models.status import READABLE
 from dashboard.models.targets import model_of
 from dashboard.progress import push_state
 from dashboard.work import owner
@@ -116,10 +117,20 @@ def give_back(held: Claim, message: str, *, death: bool = False) -> bool:
     return bool(given)
 
 
+def _read_meanwhile(target: str) -> QuerySet[Job, str]:
+    return Job.objects.filter(id=target, status__in=READABLE).exclude(followed="").values_list("id", flat=True)
+
+
 def set_status(target: str, status: str, message: str, **fields: Any) -> None:
     """The status of what the work is for; within the work's own transaction."""
     model = model_of(target)
     if model is None:
         return
+    if status not in READABLE and target in _read_meanwhile(target):
+        # Its last version is there, and is read while the next one is made, and if that fails.
+        if status != Status.FAILED:
+            transaction.on_commit(lambda: push_state(target))
+            return
+        status, fields = Status.READY_PARTIAL, fields | {"following": False}
     model.objects.filter(id=target).update(status=status, message=message, updated_at=Now(), **fields)
     transaction.on_commit(lambda: push_state(target))

@@ -18,6 +18,7 @@ from ingest.lake import places
 from ingest.lake.errors import LakeOutOfReach, NotPublished
 from ingest.lake.places import InBucket, Place
 from ingest.lake.publish import VERSIONS, lake_root, published_folder, unpublish
+from replay.bundle.pack import is_growing
 
 log = logging.getLogger("clonoscope.work")
 
@@ -47,9 +48,16 @@ def _packs() -> Iterable[Path]:
         if job_id and store.is_entering(job_id):
             continue
         # Asked after the guard: a job that has just entered has its row by now.
-        if pack.parent == store.incoming() or not Job.objects.filter(id=job_id).exists():
+        half_made = pack.parent == store.incoming() or pack.name.startswith(".") or _is_data_of_nothing(pack)
+        if half_made or not Job.objects.filter(id=job_id).exists():
             remove_path(pack)
             yield pack
+
+
+def _is_data_of_nothing(path: Path) -> bool:
+    """The bytes of a growing pack that is one file by now."""
+    pack = path.with_suffix(".pack")
+    return path.suffix == ".data" and pack.exists() and not is_growing(pack)
 
 
 def _lake() -> Iterable[Path]:

@@ -14,6 +14,7 @@ from dashboard.models import Status, Work
 from dashboard.work import lease, supervise_audit, supervise_demo, supervise_ingest, supervise_replay
 from dashboard.work.claim import Claim, LeaseLost, claim, fenced, finish, set_status
 from dashboard.work.driver import WarmDriver
+from dashboard.work.follow import Followers
 from dashboard.work.sweep import Sweeper, write_log
 from dashboard.work.turn import next_of
 from ingest.launch import IngestError
@@ -33,6 +34,7 @@ class WorkService:
         self.stopping = threading.Event()
         self.driver = WarmDriver()
         self.sweeper = Sweeper()
+        self.followers = Followers(self.stopping)
         self.spare = supervise_replay.new_spare()
         self._later: threading.Timer | None = None
         self._slots = {
@@ -44,6 +46,7 @@ class WorkService:
 
     def start(self) -> None:
         self.sweeper.start()
+        self.followers.start()
         # When the first page is there: both load libraries.
         self._later = threading.Timer(SPARE_AFTER_S, self.spare.prepare)
         self._later.daemon = True
@@ -56,6 +59,7 @@ class WorkService:
             self._later.cancel()
         self.spare.stop()
         self.sweeper.stop()
+        self.followers.stop()
         self.driver.stop()
 
     def warm(self) -> None:

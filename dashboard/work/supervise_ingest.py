@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 from django.conf import settings
+from django.db import transaction
 
 from dashboard import audits, joblog, store
 from dashboard.models import Job, Replay, Status, Work
-from dashboard.progress import Reporter
+from dashboard.models.status import READABLE
+from dashboard.progress import Reporter, tell_news
 from dashboard.work import ending
 from dashboard.work.claim import Claim, fenced, finish, set_status
 from dashboard.work.driver import WarmDriver
 from dashboard.work.lease import Lease
 from dashboard.work.queue import enqueue
 from ingest.launch import IngestRequest, IngestResult, Progress
+from replay.bundle.pack import is_growing
 
+STILL_RECORDED = "It is not complete: what is there as a whole was read."
 DISK_FULL = "The disk is full: the tables could not be published. Free some space, then try again."
 
 
@@ -23,7 +28,8 @@ def supervise(held: Claim, lease: Lease, driver: WarmDriver) -> None:
     from ingest.lake.publish import discard
 
     staging = store.staging_of(held.target, held.work_id, held.attempt)
-    joblog.write(held.target, f"Ingest, attempt {held.attempt}, started.")
+    if not Job.objects.filter(id=held.target, following=True, status__in=READABLE).exists():
+        joblog.write(held.target, f"Ingest, attempt {held.attempt}, started.")
     try:
         with ending.of_a_child(held, lease):
             _publish(held, _ingest(held, lease, driver))
@@ -37,6 +43,7 @@ def supervise(held: Claim, lease: Lease, driver: WarmDriver) -> None:
 
 def _ingest(held: Claim, lease: Lease, driver: WarmDriver) -> IngestResult:
     reporter = Reporter(held)
+    job = Job.objects.get(id=held.target)
 
     def tell(told: Progress) -> None:
         reporter.report(told.phase, told.done, told.total, told.unit, told.message)
@@ -47,8 +54,24 @@ def _ingest(held: Claim, lease: Lease, driver: WarmDriver) -> IngestResult:
         staging=str(store.staging_of(held.target, held.work_id, held.attempt)),
         work=str(held.work_id),
         attempt=held.attempt,
+        growing=bool(job.followed),
+        before=_before(job),
     )
     return driver.get().ingest(request, tell, lease.interrupted)
+
+
+def _before(job: Job) -> Path | None:
+    """Of a job that is followed, the version that the next one shares with what it can."""
+    from ingest.lake.errors import NotPublished
+    from ingest.lake.publish import published_folder
+
+    if not job.followed:
+        return None
+    try:
+        before = published_folder(settings.LAKE_ROOT, job.id)
+    except NotPublished:
+        return None
+    return before if isinstance(before, Path) else None
 
 
 def _publish(held: Claim, result: IngestResult) -> None:
@@ -58,15 +81,22 @@ def _publish(held: Claim, result: IngestResult) -> None:
 
     status = Status(result.status)
     partial = _unread(result.rejects) if result.rejects else ""
+    job = Job.objects.get(id=held.target)
+    if job.followed and is_growing(store.pack_path(job.id)):
+        status, partial = Status.READY_PARTIAL, f"{STILL_RECORDED} {partial}".strip()
     with fenced(held) as work:
         staging = store.staging_of(held.target, held.work_id, held.attempt)
         publish(settings.LAKE_ROOT, staging, held.target, str(held.work_id), held.attempt)
         finish(work, Work.State.DONE)
         made = {"facts": result.facts, "rejects": result.rejects, "schema_version": SCHEMA_VERSION}
         set_status(held.target, status, partial, **made)
+        if job.followed:
+            transaction.on_commit(lambda: tell_news(held.target, "version"))
         _replay_if_asked(held.target)
-        audits.start_unasked(Job.objects.select_related("owner").get(id=held.target))
-    joblog.write(held.target, f"Ingest, attempt {held.attempt}, published: {status}. {partial}")
+        if not job.following:
+            audits.start_unasked(Job.objects.select_related("owner").get(id=held.target))
+    if not (job.following and job.readable):  # of a hundred versions one line is enough
+        joblog.write(held.target, f"Ingest, attempt {held.attempt}, published: {status}. {partial}")
 
 
 def _unread(rejects: int) -> str:

@@ -22,6 +22,7 @@ MODULES_BY_SECTION = {
     "Containers": ("replay/bundle/containers.py", "replay/bundle/streams.py", "replay/bundle/tar_archive.py",
                    "replay/bundle/zip_archive.py", "replay/bundle/folder.py", "replay/bundle/folder_members.py"),
     "Names and limits": ("replay/bundle/names.py", "replay/bundle/limits.py", "replay/bundle/pack.py"),
+    "Folders that are followed": ("replay/bundle/growing_folder.py", "dashboard/following.py"),
     "The manifest": ("replay/model/manifest_fields.py", "replay/model/graph.py", "replay/bundle/content.py"),
     "Members that the manifest does not know": ("replay/bundle/reader.py", "ingest/transforms/planning.py"),
     "Determinants": ("replay/log/codec.py",),

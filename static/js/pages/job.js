@@ -7,6 +7,7 @@ import { byteSize, count, plural } from "../state/format.js";
 import d3 from "../vendor/d3.js";
 import { copyLink, bindKeys, notice } from "./frame.js";
 import { dataOf, onResize } from "./elements.js";
+import { watchFollowing } from "./following.js";
 import { followProgress } from "./progress.js";
 
 const graphData = dataOf("graph-data");
@@ -138,4 +139,5 @@ onResize([document.getElementById("graph"), document.getElementById("timeline")]
   paintGraph();
   paintTimeline();
 });
+watchFollowing(document.getElementById("following"));
 followProgress(document, () => location.reload());

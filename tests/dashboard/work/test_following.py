@@ -1,0 +1,225 @@
+"""Jobs that grow: their versions, the switch, how following ends, and going on after a kill."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from dashboard import following, jobs, store
+from dashboard.following import Following
+from dashboard.models import Job, Quota, Work
+from dashboard.work import follow as work_follow
+from dashboard.work import leftovers
+from dashboard.work.follow import follow
+from dashboard.work.service import WorkService
+from ingest.launch import IngestRequest, IngestResult
+from replay.bundle.pack import Pack, is_growing
+from replay.errors import BundleError
+from tests.ingest.growing_recordings import Growth
+from tests.ingest.inprocess import version_here
+from tests.ingest.made import random_recording
+
+
+class DriverHere:
+    """Does what the Spark driver does, in this process."""
+
+    def get(self) -> DriverHere:
+        return self
+
+    def ingest(self, request: IngestRequest, tell, cancelled) -> IngestResult:
+        assert request.growing
+        made = version_here(request.job, request.pack, request.before, request.staging, segment_bytes=1)
+        return IngestResult(made["status"], made["rejects"], made["facts"])
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.fixture
+def service() -> WorkService:
+    made = WorkService()
+    made.driver = DriverHere()  # type: ignore[assignment]
+    return made
+
+
+@pytest.fixture(autouse=True)
+def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (following, work_follow):
+        monkeypatch.setattr(module, "LOOK_S", 0.0)
+    monkeypatch.setattr(work_follow, "MOST_WAIT_S", 0.0)
+
+
+@pytest.fixture
+def growth(tmp_path: Path) -> Growth:
+    made = Growth(random_recording(3, epochs=4, buffers=3), tmp_path / "growing", random.Random(3), epochwise=True)
+    made.grow(0.4)
+    return made
+
+
+@pytest.fixture
+def begun(sqlite: str, owner: User, growth: Growth) -> Iterator[tuple[Job, Following]]:
+    with following.beginning(owner, growth.folder, threading.Event()) as found:
+        assert found is not None
+        yield found
+
+
+def seen_to(service: WorkService, then: Callable[[int], None]) -> Callable[[int], None]:
+    """Makes a version, and does something after it, with how many there were."""
+    made: list[int] = []
+
+    def see_to(work_id: int) -> None:
+        service.run_only(work_id)
+        made.append(work_id)
+        then(len(made))
+
+    return see_to
+
+
+def test_a_job_grows_with_its_folder_until_that_is_complete(
+    begun: tuple[Job, Following], growth: Growth, service: WorkService
+) -> None:
+    job, one = begun
+    said, complete = list[tuple[str, int]](), threading.Event()
+
+    def then(_: int) -> None:
+        job.refresh_from_db()
+        said.append((job.status, job.facts["determinants"]))
+        assert Work.objects.filter(target=job.id).count() == 1
+        if growth.left:
+            growth.grow(0.25)
+        elif not complete.is_set():
+            complete.set()
+            growth.write_manifest(complete=True)
+
+    why = follow(one, threading.Event(), seen_to(service, then))
+    assert why == "The recording is complete."
+    assert {status for status, _ in said[:-1]} == {"ready-partial"} and said[-1][0] == "ready"
+    counts = [count for _, count in said]
+    assert counts == sorted(counts) and counts[0] < counts[-1]
+    job.refresh_from_db()
+    assert not job.following and not is_growing(store.pack_path(job.id)) and not store.data_path(job.id).exists()
+    with closing(Pack(store.pack_path(job.id))) as pack:
+        assert pack.content_id == job.content_id
+
+
+def test_who_was_killed_is_followed_on_by_the_next(owner: User, growth: Growth, service: WorkService) -> None:
+    with following.beginning(owner, growth.folder, threading.Event()) as found:
+        assert found is not None
+        job, one = found
+        growth.grow(0.2)
+        one.look()  # and then it is killed: what it took in is nowhere published
+    stop = threading.Event()
+    with following.following(job) as again:
+        assert again is not None
+        with following.following(job) as other:
+            assert other is None, "two follow one folder"
+        follow(again, stop, seen_to(service, lambda _: stop.set()))
+    job.refresh_from_db()
+    assert job.status == "ready-partial" and following.followed_before(owner, growth.folder) == job
+    leftovers.remove()
+    with closing(Pack(store.pack_path(job.id))) as pack:
+        assert pack.content_id == job.content_id
+
+
+def test_one_that_was_killed_between_the_last_look_and_the_last_version_ends_well(
+    owner: User, growth: Growth, service: WorkService
+) -> None:
+    growth.grow(1)
+    growth.write_manifest(complete=True)
+    with following.beginning(owner, growth.folder, threading.Event()) as found:
+        assert found is not None
+        job, one = found
+        service.run_only(Work.objects.get(target=job.id).id)
+        one.settle()
+    job.refresh_from_db()
+    with following.following(job) as again:
+        assert again is None
+    service.run_only(Work.objects.get(target=job.id, state="queued").id)
+    job.refresh_from_db()
+    assert (job.status, job.following, job.facts["complete"]) == ("ready", False, True)
+
+
+def test_the_switch_on_the_page(begun: tuple[Job, Following], growth: Growth, service: WorkService) -> None:
+    job, one = begun
+    client, other = Client(), Client()
+    client.force_login(job.owner)
+    other.force_login(User.objects.create_user("eve"))
+
+    def then(_: int) -> None:
+        if not Job.objects.get(id=job.id).following:
+            return
+        page = client.get(f"/jobs/{job.id}/").content.decode()
+        assert "Still being recorded" in page and "Stop following" in page
+        assert other.post(f"/jobs/{job.id}/follow/", {"follow": "0"}).status_code == 404
+        client.post(f"/jobs/{job.id}/follow/", {"follow": "0"})
+
+    assert follow(one, threading.Event(), seen_to(service, then)) == ""
+    job.refresh_from_db()
+    assert not job.following
+    assert "not followed" in client.get(f"/jobs/{job.id}/").content.decode()
+    client.post(f"/jobs/{job.id}/follow/", {"follow": "1"})
+    assert client.get(f"/api/v1/jobs/{job.id}").json()["following"] is True
+
+
+def test_what_was_stored_at_once_has_nothing_to_follow(owner: User, growth: Growth) -> None:
+    job = jobs.create_job_from_file(owner, growth.folder, "whole")
+    with pytest.raises(jobs.Refused, match="stored as a whole"):
+        following.switch(job, True, owner)
+
+
+def test_a_bundle_that_is_stored_again_when_it_has_grown_is_another_job(owner: User, growth: Growth) -> None:
+    first = jobs.create_job_from_file(owner, growth.folder, "growing")
+    growth.grow(0.3)
+    assert jobs.create_job_from_file(owner, growth.folder, "growing").id != first.id
+
+
+@pytest.mark.parametrize("what", ["shrunk", "over quota"])
+def test_what_cannot_go_on_is_said_and_what_was_taken_in_stays(
+    begun: tuple[Job, Following], growth: Growth, service: WorkService, what: str
+) -> None:
+    job, one = begun
+    log = max((path for path in growth.folder.rglob("*.det")), key=lambda path: path.stat().st_size)
+
+    def then(_: int) -> None:
+        if what == "shrunk":
+            log.write_bytes(b"")
+        else:
+            Quota.objects.get_or_create(user=job.owner, defaults={"max_bytes": job.bytes})
+            growth.grow(0.3)
+
+    with pytest.raises((BundleError, jobs.OverQuota)):
+        follow(one, threading.Event(), seen_to(service, then))
+    job.refresh_from_db()
+    assert (job.status, job.following) == ("ready-partial", False)
+    assert (log.name in job.message) if what == "shrunk" else ("quota" in job.message)
+
+
+def test_deleting_takes_the_growing_pack_too(begun: tuple[Job, Following], growth: Growth) -> None:
+    job, one = begun
+    jobs.delete_job(job, job.owner)
+    assert follow(one, threading.Event(), lambda _: None) == "The job was deleted."
+    assert not store.pack_path(job.id).exists() and not store.data_path(job.id).exists()
+
+
+def test_leftovers_of_a_follower_are_removed(owner: User, growth: Growth) -> None:
+    job = jobs.create_job_from_file(owner, growth.folder, "whole")
+    for name in (f"{job.id}.data", f".{job.id}.pack.abc.part"):
+        (store.bundles() / name).write_bytes(b"x")
+    leftovers.remove()
+    assert [path.name for path in store.bundles().iterdir()] == [f"{job.id}.pack"]
+
+
+def test_without_a_manifest_nothing_is_stored(sqlite: str, owner: User, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    stop = threading.Event()
+    stop.set()
+    with following.beginning(owner, tmp_path / "empty", stop) as found:
+        assert found is None
+    assert not list(store.bundles().iterdir()) and not Job.objects.exists()
