@@ -30,6 +30,10 @@ from replay.errors import BundleError
 LOOK_S = 1.0
 QUIET_LOOKS = 2
 """So often nothing new was seen, then a recording that says it is complete has ended."""
+IN_A_BUCKET = (
+    "Tables lie in a bucket (LAKE_URI), where versions of a job can share no files: a recording that still grows can't be "
+    "followed there. Ingest it when it is complete."
+)
 LOOK_AGAIN = "Look at the folder, then delete the job and follow the folder again"
 
 
@@ -99,6 +103,8 @@ def following(job: Job) -> Iterator[Following | None]:
 @contextmanager
 def beginning(user: User, path: Path, stop: threading.Event) -> Iterator[tuple[Job, Following] | None]:
     """A new job of the folder, as soon as it can be read; None if it was stopped before that."""
+    if not isinstance(settings.LAKE_ROOT, Path):
+        raise Refused(IN_A_BUCKET)
     job_id = new_job_id()
     with store.entering(job_id), closing(Following(job_id, path, user)) as one:
         one.look()
