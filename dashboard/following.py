@@ -31,8 +31,8 @@ LOOK_S = 1.0
 QUIET_LOOKS = 2
 """So often nothing new was seen, then a recording that says it is complete has ended."""
 IN_A_BUCKET = (
-    "Tables lie in a bucket (LAKE_URI), where versions of a job can share no files: a recording that still grows can't be "
-    "followed there. Ingest it when it is complete."
+    "Tables lie in a bucket (LAKE_URI), where versions of a job can share no files: a recording that still grows "
+    "can't be followed there. Ingest it when it is complete."
 )
 LOOK_AGAIN = "Look at the folder, then delete the job and follow the folder again"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ingest.jobs.parts import PartSummary
 from ingest.lake.log_index import LOG_INDEX
-from ingest.lake.manifest import write_json
+from ingest.lake.places import put_json
 from ingest.lake.schema import COUNTS, SCHEMA_VERSION, SECONDS
 from ingest.lake.writers import FileSummary
 from ingest.transforms.channels import ChannelUnit, Standing
@@ -116,7 +116,7 @@ def write_segments(staging: Path, origin: str, segments: Sequence[Segment]) -> N
     """`origin` says of what manifest they are: with another one nothing of them holds."""
     (staging / FOLDER).mkdir(exist_ok=True)
     told = {"schema_version": SCHEMA_VERSION, "origin": origin, "segments": [_segment_json(one) for one in segments]}
-    write_json(staging / FOLDER / "segments.json", told)
+    put_json(staging / FOLDER / "segments.json", told)
 
 
 def read_segments(before: Path | None, origin: str) -> list[Segment]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from pathlib import Path
 
 from dashboard.queries.spacetime.cone import NEVER_US, Cone, cone
 from dashboard.queries.spacetime.selection import Selected
@@ -41,13 +40,13 @@ class Reach:
     sent: int
 
 
-_kept: OrderedDict[tuple[Path, str], Cone] = OrderedDict()
+_kept: OrderedDict[tuple[str, str], Cone] = OrderedDict()
 _guard = threading.Lock()
 
 
 def cone_of(lake: Lake, graph: Graph, *, job: str, one: Selected) -> Cone:
     """A published version never changes, and a window that is moved asks for the same again."""
-    key = (lake.job(job).folder, one.name)
+    key = (lake.job(job).folder.name, one.name)
     with _guard:
         if key in _kept:
             _kept.move_to_end(key)
