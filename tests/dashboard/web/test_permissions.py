@@ -188,6 +188,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "jobs/<str:job_id>/replays/"): Row(page(302), {"data": {"failure": "0"}}),
     ("GET", "jobs/<str:job_id>/log/"): Row(page(200)),
     ("POST", "jobs/<str:job_id>/cancel/"): Row(page(302, 403)),
+    ("POST", "jobs/<str:job_id>/follow/"): Row(page(302, 403)),
     ("POST", "jobs/<str:job_id>/retry/"): Row(page(302, 403)),
     ("GET", "jobs/<str:job_id>/delete/"): Row(page(200, 403)),
     ("POST", "jobs/<str:job_id>/delete/"): Row(page(302, 403)),

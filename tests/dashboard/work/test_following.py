@@ -35,7 +35,7 @@ class DriverHere:
 
     def ingest(self, request: IngestRequest, tell, cancelled) -> IngestResult:
         assert request.growing
-        made = version_here(request.job, request.pack, request.before, request.staging, segment_bytes=1)
+        made = version_here(request.job, request.pack, request.before, Path(request.staging), segment_bytes=1)
         return IngestResult(made["status"], made["rejects"], made["facts"])
 
     def stop(self) -> None:
