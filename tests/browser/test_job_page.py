@@ -52,13 +52,22 @@ def test_the_page_says_what_happened_in_sentences(visit: Visit, killed_job: str)
     assert page.locator("details tr", has_text="recovered").count() == 1
 
 
-@pytest.mark.parametrize(("picture", "drawn"), [("timeline", ".timeline-svg"), ("graph", ".graph-svg")])
+KEPT = {
+    "timeline": ("/jobs/{job}/?task=sink.0", ".timeline-svg rect"),
+    "graph": ("/jobs/{job}/?task=sink.0", ".graph-svg rect"),
+    "gantt": ("/jobs/{job}/recovery/?failure=0", ".gantt-svg rect"),
+    "spacetime": ("/jobs/{job}/spacetime/", "#picture[aria-busy=false]"),
+}
+
+
+@pytest.mark.parametrize("picture", KEPT)
 def test_a_picture_is_kept_with_what_it_shows_and_the_link_to_it(
-    visit: Visit, killed_job: str, tmp_path: Path, picture: str, drawn: str
+    visit: Visit, killed_job: str, tmp_path: Path, picture: str
 ) -> None:
+    address, drawn = (one.format(job=killed_job) for one in KEPT[picture])
     visitor = visit()
-    page = visitor.open(f"/jobs/{killed_job}/?task=sink.0")
-    expect(page.locator(f"{drawn} rect").first).to_be_attached()
+    page = visitor.open(address)
+    expect(page.locator(drawn).first).to_be_attached()
     kept = {}
     for kind in ("SVG", "PNG"):
         menu = page.locator(f"details.keep[data-of={picture}]")
@@ -70,18 +79,17 @@ def test_a_picture_is_kept_with_what_it_shows_and_the_link_to_it(
         waited.value.save_as(kept[kind])
         assert waited.value.suggested_filename == f"{killed_job}-{picture}.{kind.lower()}"
     told = "".join(ElementTree.parse(kept["SVG"]).getroot().itertext())
-    assert f"/jobs/{killed_job}/?task=sink.0" in told and KILLED in told and "base64" in told
-    # What it looks like without the page's style: as many colours, and nothing that waits for a style.
+    assert address in told and KILLED in told and "base64" in told
+    # What it looks like without the page's style: in colours, and nothing that waits for a style.
     source = kept["SVG"].read_text("utf-8")
-    assert (
-        "class=" not in source
-        and "style=" not in source
-        and "paint-order=" in source
-        and len(set(re.findall(r'fill="(rgb[^"]+)"', source))) > 2
-    )
+    assert "class=" not in source and "style=" not in source
+    if picture == "spacetime":
+        assert 'href="data:image/png' in source
+    else:
+        assert "paint-order=" in source and len(set(re.findall(r'fill="(rgb[^"]+)"', source))) > 2
     head = kept["PNG"].read_bytes()[:24]
     width, height = struct.unpack(">II", head[16:24])
-    assert head[:8] == b"\x89PNG\r\n\x1a\n" and width > 800 and height > 200
+    assert head[:8] == b"\x89PNG\r\n\x1a\n" and width > 800 and height > 150
     data = page.locator(f"details.keep[data-of={picture}] a").get_attribute("href")
     answer = page.request.get(f"{visitor.site.url}{data}")
     assert answer.ok and len(answer.text().splitlines()) > 1

@@ -7,7 +7,8 @@ const INHERITED = [
 const PAD_PX = 20;
 const LINE_PX = 18;
 
-/** All that is drawn in a place, canvases and drawings over one another, as one drawing. `lines` stand below it. */
+/** All that is drawn in a place, canvases and drawings over one another and words beside them, as one drawing. `lines`
+ * stand below it. */
 export function standalone(place, lines) {
   const box = place.getBoundingClientRect();
   const parts = [...place.querySelectorAll("canvas, svg")].filter((one) => !one.parentElement.closest("svg") && one.checkVisibility());
@@ -17,6 +18,7 @@ export function standalone(place, lines) {
   const file = drawn("svg", { width, height, viewBox: `0 0 ${width} ${height}` });
   file.append(drawn("rect", { width, height, fill: groundOf(place) }));
   file.append(...parts.map((one) => moved(one, one.getBoundingClientRect(), box)));
+  file.append(...[...place.querySelectorAll("[data-word]")].filter((one) => one.checkVisibility()).map((one) => word(one, box)));
   file.append(...lines.map((line, number) => caption(line, number, bottom + 2 * PAD_PX + (number + 0.5) * LINE_PX, place)));
   return { file, width, height };
 }
@@ -47,6 +49,14 @@ function styled(original, copy) {
   for (const name of ["class", "style", "tabindex", "role", "id"]) copy.removeAttribute(name);
   if (copy.hasAttribute("href")) copy.setAttribute("href", new URL(copy.getAttribute("href"), document.baseURI).href);
   [...original.children].forEach((child, number) => styled(child, copy.children[number]));
+}
+
+function word(element, box) {
+  const [look, at] = [getComputedStyle(element), element.getBoundingClientRect()];
+  const [x, y] = [at.left - box.left + PAD_PX, at.top + at.height / 2 - box.top + PAD_PX];
+  const text = drawn("text", { x, y, "dominant-baseline": "central", fill: look.color, "font-family": look.fontFamily, "font-size": look.fontSize, "font-weight": look.fontWeight });
+  text.textContent = element.textContent;
+  return text;
 }
 
 function caption(line, number, y, place) {

@@ -34,7 +34,9 @@ export function lanesRepeated(list, lanes) {
 }
 
 function nameOf(lane) {
-  return Object.assign(document.createElement("span"), { className: "lane-name", textContent: lane.folded ? `${lane.vertex} ×${lane.tasks.length}` : lane.id, title: lane.folded ? `${lane.vertex}: ${lane.tasks.length} tasks in one lane` : lane.id });
+  const name = document.createElement("span");
+  name.dataset.word = "";
+  return Object.assign(name, { className: "lane-name", textContent: lane.folded ? `${lane.vertex} ×${lane.tasks.length}` : lane.id, title: lane.folded ? `${lane.vertex}: ${lane.tasks.length} tasks in one lane` : lane.id });
 }
 
 function foldLink(lane, folded) {
