@@ -14,6 +14,7 @@ from dashboard.models.status import PENDING
 from dashboard.progress import state_of
 from dashboard.sealing import shown_job
 from dashboard.views.access import person
+from dashboard.views.job_filters import KINDS, JobFilter
 from dashboard.views.newest_first import page_behind
 
 JOBS_SHOWN = 50
@@ -22,14 +23,20 @@ JOBS_SHOWN = 50
 @login_required
 @require_safe
 def jobs(request: HttpRequest) -> HttpResponse:
-    found = Job.objects.visible_to(request.user)
-    total = found.count()
+    visible = Job.objects.visible_to(request.user)
+    wanted = JobFilter.of(request)
+    found = wanted.applied(visible, person(request).pk)
+    total = visible.count()
     before = request.GET.get("before", "")
     replays = Prefetch("replays", Replay.objects.order_by("-created_at", "id"))
     page, following = page_behind(found.select_related("owner", "audit").prefetch_related(replays), before, JOBS_SHOWN)
     payloads.admit(request.user, page)
     rows = [row_context(request, job) for job in page]
-    context = {"rows": rows, "total": total, "following": following, "earlier": before}
+    context = {"rows": rows, "total": total, "following": following, "earlier": before, "wanted": wanted}
+    context |= {
+        "fitting": found.count() if wanted else total,
+        "kinds": [(name, words) for name, (words, _) in KINDS.items()],
+    }
     part = request.GET.get("part")
     return render(request, "dashboard/partials/job_rows.html" if part == "rows" else "dashboard/jobs.html", context)
 

@@ -2,6 +2,7 @@
 import { getPart } from "../net/api.js";
 import { upload } from "../net/upload.js";
 import { after, waiting } from "../state/uploads.js";
+import { bindKeys } from "./frame.js";
 import { followProgress } from "./progress.js";
 
 const AT_ONCE = 2;
@@ -112,6 +113,12 @@ function follow() {
   following.forEach((stop) => stop());
   following = followProgress(rows, () => refresh());
 }
+
+// A choice is made once it is made; words wait for Enter.
+document.addEventListener("change", (event) => {
+  if (event.target.matches?.(".job-find select")) event.target.form.requestSubmit();
+});
+bindKeys([{ keys: ["/"], what: "find jobs", run: () => document.querySelector("[data-find]")?.focus() }]);
 
 // A row says queued until its work begins: then it is asked for anew, once for each state.
 const asked = new Set();
