@@ -20,11 +20,13 @@ def check_restores(source: RecordingSource) -> None:
 
 @dataclass(slots=True)
 class _Restores:
-    """`begun`: who has just begun, and loads next. `together`: those of the last rollback that have no state yet.
-    `recovering`: who has not come to Running, by task. `loaded`: what a task's standbys on a host have."""
+    """`begun`: who has just begun, and loads next. `empty`: who has just begun to load, as a standby, where nothing is
+    to be loaded. `together`: those of the last rollback that have no state yet. `recovering`: who has not come to
+    Running, by task. `loaded`: what a task's standbys on a host have."""
 
     source: RecordingSource
     begun: Event | None = None
+    empty: Event | None = None
     rollback: int = 0
     attempts: dict[str, int] = field(default_factory=dict)
     together: set[str] = field(default_factory=set)
@@ -38,6 +40,7 @@ class _Restores:
             if not isinstance(event.get("n"), int):
                 continue
             number = event["n"]
+            self._check_has_all(number, event)
             self._check_loads(number, event)
             self._check_together(number, event)
             if event.get("type") in ("attempt-started", "state-restored"):
@@ -63,6 +66,20 @@ class _Restores:
                 f"restore-started of {who[0]}, attempt {who[1]}, must stand here, as by event {who[2]} "
                 f"(attempt-started) it takes over and loads its state at once; here is {event.get('type')}",
                 cause=who[2],
+            )
+        # A standby of checkpoint 0 has its state as soon as it is there; of others only it knew what it had loaded.
+        if (begun.get("standby"), begun.get("checkpoint")) == (True, 0):
+            self.empty = event
+
+    def _check_has_all(self, number: int, event: Event) -> None:
+        begun, self.empty = self.empty, None
+        if begun is not None and (event.get("type"), event.get("re")) != ("state-restored", begun["n"]):
+            self._differs(
+                number,
+                f"state-restored of {begun.get('at')}, attempt {begun.get('attempt')}, must stand here, as by event "
+                f"{begun['n']} (restore-started) a standby begins at checkpoint 0, which it need not load; here is "
+                f"{event.get('type')}",
+                cause=begun["n"],
             )
 
     def _check_standby(self, number: int, event: Event) -> None:

@@ -61,6 +61,8 @@ TOLD_BY = (
     (8830015, 100, "with which that input waits"), (8840003, 73, "it is asked for what it holds"),
     (8840004, 158, "both that live notice it together"), (92000, 124, "by highest.0>sink.1 says that what it asked"),
     (92006, 73, "below the task for which it was"), (92014, 62, "or such an event is missing"),
+    (94002, 13, "which it need not load"), (94002, 29, "which it need not load"),
+    (94003, 221, "it is asked for what it holds of join.1"),
 )  # fmt: skip
 
 
@@ -93,9 +95,11 @@ def test_who_was_killed_was_to_be_struck_by_the_command() -> None:
 
 UNTOLD = (
     (52007, 10), (52019, 85), (52019, 92), (52015, 108), (52015, 131), (8830020, 184), (8830029, 268), (8840014, 34),
+    (94002, 14), (94003, 83),
 )  # fmt: skip
-"""Another heard of the failure first; nothing was sent for what was asked; it was too late."""
-TOLD = ((52001, 26), (52010, 107), (52011, 117), (8830001, 41), (8840005, 27), (92003, 49))
+"""Another heard of the failure first; nothing was sent for what was asked; it was too late; it waited on; its channel
+was lost."""
+TOLD = ((52001, 26), (52010, 107), (52011, 117), (8830001, 41), (8840005, 27), (92003, 49), (94002, 29))
 """Somebody did something after a rollback, or his log tells of it, though his attempt ended soon after."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from replay.runtime.failing.doubts import CAUSE as DOUBTED
 from tests.replay.debugger.diverging.known import (
     ARRIVALS,
     Event,
@@ -34,7 +35,8 @@ def why_untold(members: MemoryMembers, events: list[Event], n: int) -> str | Non
         return (
             f"attempt {attempt} of {task} failed by event {fenced['n']}: fenced, it may have ended before it was told"
         )
-    if (gone := _connection_ended(members, events, one) or _never_connected(members, events, one)) is not None:
+    gone = _connection_ended(members, events, one) or _never_connected(members, events, one)
+    if (gone := gone or _answered_in_vain(events, one)) is not None:
         return f"it may have been under way when the channel was lost by event {gone['n']}"
     if one["type"] == "checkpoint-ignored":
         if lets_go_by_its_log(members, one):
@@ -76,6 +78,12 @@ def _may_come_after(members: MemoryMembers, events: list[Event], one: Event, end
         return not over and not any(other["type"] in ("recovery-state", "escalated") for other in later)
     if one["type"] == "state-restored" and any(other["n"] > n for other in _of_its_rollback(events, one, ended)):
         return False  # nobody does anything before all have their state
+    if one["type"] in ("state-restored", "recovery-state"):
+        began = next(other for other in events if _begins(other, task, attempt))
+        if one["type"] == "state-restored" and (began["standby"], began["checkpoint"]) == (True, 0):
+            return False  # a standby has its state at once where there is nothing to load
+        if "failure" in began and all(_arrives(other) for other in later if other["type"] == "recovery-state"):
+            return True  # it never had all it waits for: until then it does the same, with and without
     if any(not _arrives(other) for other in later) or over:
         return False
     return not any(t_us >= one["t_us"] for t_us in times_of(members, task, attempt))
@@ -164,6 +172,22 @@ def _connection_ended(members: MemoryMembers, events: list[Event], one: Event) -
         sent = times_sent_over(members, one)
         lost = other["type"] == "channel-lost" and not any(one["t_us"] <= t_us <= other["t_us"] for t_us in sent)
         return other if lost else None
+    return None
+
+
+def _answered_in_vain(events: list[Event], one: Event) -> Event | None:
+    """By what an answer to its own recovery was lost on its way: what it brought is void then, and until then nothing
+    else came over that channel, nor had its task all the answers."""
+    own = [*events_at(events[one["n"] + 1 :], one["at"], one["attempt"])]
+    if (one["type"], one.get("of")) != ("determinants-received", one["at"]):
+        return None
+    if any(other.get("cause") == DOUBTED for other in own):  # which rests on what it was told
+        return None
+    for other in own:
+        if other.get("channel") == one["channel"]:
+            return other if other["type"] == "channel-lost" else None
+        if other["type"] in ("recovery-state", "escalated"):
+            return None
     return None
 
 
