@@ -1,4 +1,4 @@
-"""Requests that are passed on downstream, as events tell of them: answered with the last answer, and not before."""
+"""Requests that are passed on downstream, as events tell of them: once they came, and answered with the last answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from replay.recovery import Setting
 
 
 def check_relays(source: RecordingSource, story: Story) -> None:
-    """Raises `DivergenceFound` at the first attempt that answers for others though it awaits more, or never does."""
+    """Raises `DivergenceFound` at the first attempt that answers for others though it awaits more or was not asked, or
+    never does."""
     if source.manifest.clock.kind != "virtual":
         return
     for (task, attempt), events in story.of_attempt.items():
@@ -36,6 +37,7 @@ class _Relays:
     setting: Setting
     attempt: int
     open: dict[str, _Open] = field(default_factory=dict)
+    asked: set[tuple[str, str]] = field(default_factory=set)
 
     def run(self, events: list[Event]) -> None:
         for event in events:
@@ -45,10 +47,16 @@ class _Relays:
             elif of == self.setting.task or not isinstance(of, str) or not isinstance(event.get("n"), int):
                 continue
             elif kind == "determinants-request-received":
+                self.asked.add((of, channel))
                 self._ask(event, of, channel)
+            elif kind == "determinants-requested":
+                if all(of != one for one, _ in self.asked):
+                    self._never_asked(event, f"passes a request for the logs of {of} on", channel)
             elif kind == "determinants-received" and of in self.open:
                 self._take(event, of, channel)
             elif kind == "determinants-returned":
+                if (of, channel) not in self.asked:
+                    self._never_asked(event, f"answers for the logs of {of} over {channel}", channel)
                 self._answer(event, of)
 
     def _lose(self, channel: str, side: str) -> None:
@@ -104,6 +112,10 @@ class _Relays:
             f"(determinants-received) brings the last of the answers for the logs of {of} that it asked for there",
             channel,
         )
+
+    def _never_asked(self, event: Event, what: str, channel: str) -> NoReturn:
+        why = f"{event.get('type')} says that {self._who} {what}, but no determinants-request-received before"
+        self._differs(event.get("n"), f"{why} says that it was asked for them", channel)
 
     @property
     def _who(self) -> str:

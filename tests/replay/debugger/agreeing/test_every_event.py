@@ -62,7 +62,7 @@ TOLD_BY = (
     (8840004, 158, "both that live notice it together"), (92000, 124, "by highest.0>sink.1 says that what it asked"),
     (92006, 73, "below the task for which it was"), (92014, 62, "or such an event is missing"),
     (94002, 13, "which it need not load"), (94002, 29, "which it need not load"),
-    (94003, 221, "it is asked for what it holds of join.1"),
+    (94003, 221, "it is asked for what it holds of join.1"), (97001, 44, "passes a request for the logs of bids.0 on"),
 )  # fmt: skip
 
 
