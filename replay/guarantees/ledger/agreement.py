@@ -21,6 +21,7 @@ from replay.guarantees.ledger.adopted import check_adopted
 from replay.guarantees.ledger.executions import Executions
 from replay.guarantees.ledger.numbers import (
     check_arrivals,
+    check_counted,
     check_emitted,
     check_orders,
     check_sendings,
@@ -147,6 +148,8 @@ def _of_attempt(
     yield partial(check_epochs_of_lines, source, task, attempt)
     for k in range(len(shape.outputs)):
         yield partial(check_output, source, story, task, attempt, k)
+    if not shape.inputs:
+        yield partial(check_counted, source, executions, task, attempt)
     if not shape.inputs and _is_small(source):
         yield partial(check_emitted, source, executions, task, attempt)
     if _is_executed(source, task, attempt):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -38,6 +39,8 @@ class Executions:
     ends: list[Mapping[str, Any]] = field(default_factory=list)
     acknowledged: set[tuple[str, int, int]] = field(default_factory=set)
     """(task, attempt, checkpoint) of snapshots that were taken, as events tell."""
+    counted: Counter[tuple[str, int]] = field(default_factory=Counter)
+    """How many records an attempt had processed by its last metric; by (task, attempt)."""
     broken: list[tuple[str, int, int]] = field(default_factory=list)
     _took: dict[tuple[str, int], set[int]] = field(default_factory=dict)
     _paths: dict[tuple[str, int], Path] = field(default_factory=dict)
@@ -60,6 +63,8 @@ class Executions:
                 self.gaps.append(event)
             elif kind in ("epoch-precommitted", "epoch-committed", "epoch-aborted"):
                 self.ends.append(event)
+            elif kind == "metric":
+                self._take_metric(event)
             elif not isinstance(checkpoint, int):
                 continue
             elif kind == "checkpoint-acknowledged" and isinstance(event.get("attempt"), int):
@@ -70,6 +75,12 @@ class Executions:
                 # Later ones are of attempts that were fenced: they say so in vain.
                 for task, attempt in acknowledged.pop(checkpoint, ()):
                     self._took.setdefault((task, checkpoint), set()).add(attempt)
+
+    def _take_metric(self, event: Mapping[str, Any]) -> None:
+        """Each counts on from the one before it of that attempt; the first of an attempt counts from its beginning."""
+        attempt, records = event.get("attempt"), event.get("records_in")
+        if type(attempt) is int and type(records) is int and records > 0:
+            self.counted[str(event.get("task")), attempt] += records
 
     @property
     def last_completed(self) -> int:

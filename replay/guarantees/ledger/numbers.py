@@ -130,6 +130,24 @@ def check_emitted(source: RecordingSource, executions: Executions, task: TaskId,
             )
 
 
+def check_counted(source: RecordingSource, executions: Executions, task: TaskId, attempt: int) -> None:
+    """Raises `Missing` where metrics count more records than a source is recorded to have read: the engine writes down
+    what it reads before it processes it, and counts it after that."""
+    manifest, counted = source.manifest, executions.counted[task, attempt]
+    is_whole = manifest.complete and "excerpt" not in manifest.raw and "imported.json" not in source.members
+    if not counted or not is_whole or manifest.clock.kind != "virtual":
+        return
+    read = sum(1 for _ in source.source(task, attempt))
+    if read < counted:
+        epochs = tuple(source.epochs(task, attempt, "source"))
+        member = member_name(task, attempt, "source", epochs[-1]) if epochs else f"tasks/{task}/{attempt}/source/"
+        raise Missing(
+            f"By its metrics attempt {attempt} of {task} had processed {counted} records, and it is recorded to have "
+            f"read {read} ({member}).",
+            lacks=member,
+        )
+
+
 def _restored(source: RecordingSource, executions: Executions, task: TaskId, attempt: int) -> Mapping[str, Any]:
     """The snapshot that an attempt began with."""
     path = executions.path(task, attempt)

@@ -1,6 +1,7 @@
 """What is gone from the very end of an attempt: named where anything tells of it, and else an undamaged job could have
 left the same, by an argument that asks no audit."""
 
+import json
 from dataclasses import replace
 from random import Random
 
@@ -21,6 +22,10 @@ def without(known: Known, kind: str, member: str, which: int) -> Plant:
     return Plant(kind, member, begin, {**known.members, member: data[:begin] + data[end:]})
 
 
+def sentences(members: dict[str, bytes]) -> list[str]:
+    return [lack.sentence for lack in processing(Bundle(MembersInMemory(members))).lacks]
+
+
 def wanted(members: dict[str, bytes]) -> list[str]:
     bundle = Bundle(MembersInMemory(members))
     return [lack.wants for section in (processing(bundle), delivery(bundle)) for lack in section.lacks]
@@ -34,6 +39,8 @@ NAMED = [
     pytest.param(9_300_034, "source.0/0/source/0.ndjson", 0, id="a log names a buffer that nothing makes"),
     pytest.param(9_300_021, "sink.0/0/sink/0.ndjson", -1, id="a record was taken, and no line tells of its output"),
     pytest.param(9_300_016, "select.0/0/sent-0/0.buf", -1, id="a buffer was sent that was never cut"),
+    pytest.param(9_300_003, "source.0/0/source/0.ndjson", -1, id="a metric counts one record more"),
+    pytest.param(9_300_028, "source.1/0/source/1.ndjson", -1, id="a metric counts it, and storage went on"),
     pytest.param(9_300_037, "sink.0/0/received-0/5.rcv", -1, id="an event counts one arrival more"),
 ]
 
@@ -58,6 +65,15 @@ def test_a_log_that_is_not_what_its_recovery_was_given_is_named() -> None:
     changed = determinant_changed(Random(0), name, known.members[name])
     assert changed is not None
     assert any(name in one for one in wanted({**known.members, name: changed[1]}))
+
+
+def test_metrics_say_nothing_of_what_a_recording_may_leave_out() -> None:
+    known, name = known_world(9_300_003), "tasks/source.0/0/source/0.ndjson"
+    cut = without(known, "", name, -1).members
+    for changed in ({"complete": False}, {"excerpt": {}}):
+        manifest = json.dumps({**json.loads(cut["job.json"]), **changed}).encode()
+        assert not any("metrics" in one for one in sentences({**cut, "job.json": manifest}))
+    assert any("metrics" in one for one in sentences(cut))
 
 
 NO_TRACE = [
