@@ -79,13 +79,18 @@ def of_size(at: Execution, k: int, named: Built, there_bytes: int) -> Divergence
 
 
 def of_rest(at: Execution, what: str) -> DivergenceFound:
-    """The log goes on where the recording holds no more of `what`."""
+    """The log goes on where the recording holds no more of `what`; or an epoch that is over was not followed to its
+    end."""
     cursor, epoch = at.body.choices.cursor, at.body.epoch
+    first = min(cursor.epochs, default=epoch) if cursor is not None else epoch
+    goes_on = "goes on"
+    if first < epoch:
+        epoch, goes_on = first, f"still goes on, before epoch {epoch} that the replay has come to,"
     following = cursor.peek(epoch) if cursor is not None else None
     offset = cursor.offset(epoch) if cursor is not None else None
     return DivergenceFound(
         f"The recording holds no more {what} for {at.plan.task}, but {at.plan.where_at(MAIN, epoch, offset or 0)} "
-        f"goes on in epoch {epoch} at offset {offset} with {following or 'a later epoch'}.",
+        f"{goes_on} in epoch {epoch} at offset {offset} with {following or 'a later epoch'}.",
         thread=MAIN,
         epoch=epoch,
         offset=offset,

@@ -13,6 +13,8 @@ from bench.truths.worlds import Known, known_world
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.guarantees.ledger import delivery, processing
+from replay.log.codec import decode_all, encode
+from replay.log.determinants import IgnoreCheckpoint
 
 
 def without(known: Known, kind: str, member: str, which: int) -> Plant:
@@ -74,6 +76,17 @@ def test_metrics_say_nothing_of_what_a_recording_may_leave_out() -> None:
         manifest = json.dumps({**json.loads(cut["job.json"]), **changed}).encode()
         assert not any("metrics" in one for one in sentences({**cut, "job.json": manifest}))
     assert any("metrics" in one for one in sentences(cut))
+
+
+def test_a_choice_that_its_epoch_never_came_to_is_named_where_it_stands() -> None:
+    known, name = known_world(9_300_006), "tasks/sink.2/1/main/0.det"
+    data = known.members[name]
+    begin, _ = spans_of(name, data)[-1]
+    _, _, ignore = list(decode_all(data))[-1]
+    assert isinstance(ignore, IgnoreCheckpoint)
+    later = data[:begin] + encode(replace(ignore, record_count=ignore.record_count + 1))
+    assert not any(name in one for one in wanted(known.members))
+    assert any(name in one for one in wanted({**known.members, name: later}))
 
 
 NO_TRACE = [
