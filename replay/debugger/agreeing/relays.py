@@ -44,6 +44,8 @@ class _Relays:
             kind, of, channel = event.get("type"), event.get("of"), str(event.get("channel"))
             if kind == "channel-lost":
                 self._lose(channel, str(event.get("side")))
+            elif kind == "escalated" and self.setting.on_lost != "continue":
+                return  # until all is rolled back it hears what comes still, and does nothing about it
             elif of == self.setting.task or not isinstance(of, str) or not isinstance(event.get("n"), int):
                 continue
             elif kind == "determinants-request-received":

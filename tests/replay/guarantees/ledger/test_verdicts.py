@@ -23,6 +23,7 @@ def test_verdicts_are_what_is_so(block: int) -> None:
     [
         pytest.param(6_100_399, id="a checkpoint passes by an attempt because of the one before, which was suspected"),
         pytest.param(6_101_181, id="an attempt that was suspected fails again for choices that are lost"),
+        pytest.param(9_820_015, id="an answer comes to a relay that escalated, before all is rolled back"),
     ],
 )
 def test_what_happens_seldom_is_no_contradiction(seed: int) -> None:
