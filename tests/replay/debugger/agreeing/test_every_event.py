@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 
+from replay.debugger.agreeing.relays import check_relays
 from replay.debugger.agreeing.struck import check_struck
 from replay.debugger.outcome import DivergenceFound
+from replay.debugger.recorded.story import Story
 from tests.replay.debugger.diverging.every_event import (
     each_taken_out,
     events_of,
@@ -126,3 +129,20 @@ def test_a_checkpoint_let_go_is_missed_where_no_log_tells_of_it() -> None:
     assert len(told) > 5
     for event in told:
         assert is_missed(without(members, event["n"])), event
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_an_answer_that_is_to_be_passed_on_may_come_next_where_a_recording_still_grows(complete: bool) -> None:
+    members, last = recording_of(97001), 60
+    events = events_of(members)
+    assert events[last]["type"] == "determinants-received" and events[last]["of"] != events[last]["at"]
+    lines = b"".join(json.dumps(one).encode() + b"\n" for one in events if one["n"] <= last)
+    manifest = {**json.loads(members.read("job.json")), "complete": complete}
+    cut = members.with_("events.ndjson", lines).with_("job.json", json.dumps(manifest).encode())
+    bundle = bundle_of(cut)
+    story = Story.read(bundle.events())
+    if complete:
+        with pytest.raises(DivergenceFound, match="must stand here"):
+            check_relays(bundle, story)
+    else:
+        check_relays(bundle, story)
