@@ -17,7 +17,10 @@ KINDS: dict[str, tuple[str, Q]] = {
     "pending": ("being taken in", Q(status__in=PENDING)),
     "faulty": ("failed, or read in part", Q(status__in=(Status.FAILED, Status.CANCELLED, Status.READY_PARTIAL))),
     "failures": ("with failures of tasks", Q(facts__failures__0__isnull=False)),
-    "wrong": ("not exactly once", Q(audit__good=False) | Q(facts__delivery__verdict="at least once")),
+    "wrong": (
+        "not exactly once",
+        Q(audit__good=False) & ~Q(audit__verdict="undecided") | Q(facts__delivery__verdict="at least once"),
+    ),
     "shared": ("of others", Q()),
 }
 

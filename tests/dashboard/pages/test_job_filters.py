@@ -25,7 +25,8 @@ def made(owner: User, rng: random.Random) -> Job:
     )
     if rng.random() < 0.5:
         good = rng.choice((True, False, None))
-        JobAudit.objects.create(id=audit_id(job.id), job=job, good=good, status=Status.READY)
+        verdict = rng.choice(("undecided", "at least once")) if good is False else ""
+        JobAudit.objects.create(id=audit_id(job.id), job=job, good=good, verdict=verdict, status=Status.READY)
     return job
 
 
@@ -37,7 +38,7 @@ def fits(job: Job, owner: User, words: str, kind: str) -> bool:
         "pending": job.status in PENDING,
         "faulty": job.status in ("failed", "cancelled", "ready-partial"),
         "failures": bool(job.facts.get("failures")),
-        "wrong": audit is not None and audit.good is False,
+        "wrong": audit is not None and audit.good is False and audit.verdict != "undecided",
         "shared": job.owner_id != owner.pk,
     }
     texts = (job.name.lower(), job.owner.username.lower())
