@@ -6,6 +6,7 @@ from typing import Any
 
 from ingest.lake.readers import Lake
 
+_LAST_EVENT_SQL = "SELECT coalesce(max(t_us), 0) FROM events"
 _STATES_SQL = """
 SELECT task, "to", t_us, n FROM events WHERE type = 'recovery-state' AND task IN (SELECT unnest($tasks)) ORDER BY n
 """
@@ -17,6 +18,11 @@ _FAILED_SQL = """
 SELECT task, attempt, t_us, n, coalesce(cause, '') = 'suspected' FROM events
 WHERE type = 'task-failed' AND task IN (SELECT unnest($tasks)) ORDER BY n
 """
+
+
+def last_event_us(lake: Lake, *, job: str) -> int:
+    """Until when anything was told; 0 where nothing was."""
+    return int(lake.rows(_LAST_EVENT_SQL, job=job)[0][0])
 
 
 def state_lanes(lake: Lake, job: str, tasks: list[str], duration_us: int, *, observed: bool) -> list[dict[str, Any]]:

@@ -7,13 +7,12 @@ from typing import Any
 
 from dashboard.queries.curves import sink_curves
 from dashboard.queries.failures import ROLLBACKS_SQL, Failure
-from dashboard.queries.lanes import state_lanes
+from dashboard.queries.lanes import last_event_us, state_lanes
 from ingest.lake.readers import Lake
 from replay.model import Manifest
 
 LANES_SHOWN = 6
 
-_SPAN_SQL = "SELECT coalesce(max(t_us), 0) FROM events"
 _EPOCHS_SQL = """
 SELECT epoch, min(start_us), max(end_us), sum(determinants)::BIGINT, sum(bytes)::BIGINT
 FROM epochs WHERE thread = 'main' GROUP BY epoch ORDER BY epoch
@@ -32,7 +31,7 @@ GROUP BY task, attempt, coalesce(thread, 'main'), epoch, t_us * 400 // $duration
 
 def timeline(lake: Lake, *, job: str, manifest: Manifest, failures: list[Failure]) -> dict[str, Any]:
     """For the picture; the tables behind it are on the page already."""
-    span_us = lake.rows(_SPAN_SQL, job=job)[0][0]
+    span_us = last_event_us(lake, job=job)
     epochs = lake.rows(_EPOCHS_SQL, job=job)
     duration_us = max([span_us, *(end for _, _, end, _, _ in epochs if end)], default=0)
     tasks = list(dict.fromkeys(failure.task for failure in failures))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.queries.failures import Failure
-from dashboard.queries.lanes import state_lanes
+from dashboard.queries.lanes import last_event_us, state_lanes
 from ingest.lake.engine import Row
 from ingest.lake.readers import Lake
 from replay.model import Manifest
@@ -23,7 +23,6 @@ COORDINATOR = 0
 DOING, EPOCHS, TAKEN, SENT = range(4)
 _THREADS = ("", " epochs", " takes", " sends")
 
-_SPAN_SQL = "SELECT coalesce(max(t_us), 0) FROM events"
 _EPOCHS_SQL = """
 SELECT task, attempt, epoch, start_us, end_us, determinants, bytes FROM epochs
 WHERE thread = 'main' AND start_us IS NOT NULL ORDER BY task, start_us, attempt, epoch
@@ -87,7 +86,7 @@ def trace_events(lake: Lake, *, job: str, manifest: Manifest, failures: list[Fai
     """All of a job, one after the other: many jobs have more than would fit into memory at once."""
     threads = Threads.of(manifest)
     yield from _names(threads)
-    duration_us = lake.rows(_SPAN_SQL, job=job)[0][0]
+    duration_us = last_event_us(lake, job=job)
     yield from _checkpoints(lake, job)
     yield from _doing(lake, job, manifest, threads, duration_us)
     yield from _epochs(lake, job, threads)
