@@ -7,12 +7,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from xml.etree import ElementTree
 
-ROOT = Path(__file__).resolve().parent.parent
+from scripts.pytest_runs import ROOT, Pytest, once_more
+
 # A developer's own settings must not lead tests to a real database.
 PRODUCTION_SETTINGS = (
     "DATABASE_URL",
@@ -25,7 +24,6 @@ PRODUCTION_SETTINGS = (
 )
 # Where this is set, each of the hundreds of processes that the tests start compiles again all that it imports.
 SLOWING = ("PYTHONDONTWRITEBYTECODE",)
-NO_TESTS_COLLECTED = 5
 BROWSER_TESTS = "tests/browser"
 SLOWEST_NAMED = 12
 
@@ -60,50 +58,6 @@ class Check:
     @property
     def verdict(self) -> str:
         return "ok" if self.status == 0 else "FAILED"
-
-
-@dataclass(slots=True)
-class Pytest:
-    """One run of pytest; its output is shown as it comes, or at its end where another one's comes meanwhile."""
-
-    name: str
-    arguments: list[str]
-    shown_at_the_end: bool = False
-    left_out: list[str] = field(default_factory=list)
-    taken_s: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    tests: int = 0
-    status: int | None = None
-    duration_s: float = 0.0
-
-    def run(self, environment: dict[str, str], folder: Path, none_is_good: bool) -> None:
-        started = time.monotonic()
-        report = folder / f"{self.name.replace(' ', '-')}.xml"
-        command = [sys.executable, "-m", "pytest", f"--junit-xml={report}", *self.arguments]
-        with tempfile.TemporaryFile(dir=folder) as kept:
-            shown = kept if self.shown_at_the_end else None
-            self.status = subprocess.run(
-                command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=shown, stderr=shown, check=False
-            ).returncode
-            if shown is not None:
-                kept.seek(0)
-                print(f"\n--- {self.name} ---\n{kept.read().decode(errors='replace')}", flush=True)
-        if self.status == NO_TESTS_COLLECTED and none_is_good:
-            self.status = 0
-        self.duration_s = time.monotonic() - started
-        if report.exists():
-            self._read(report)
-
-    def _read(self, report: Path) -> None:
-        for case in ElementTree.parse(report).iter("testcase"):
-            self.tests += 1
-            self.taken_s[case.get("classname", "")] += float(case.get("time", 0))
-            skipped = case.find("skipped")
-            if skipped is not None and skipped.get("type") != "pytest.xfail":
-                self.left_out.append(f"{case.get('classname')}::{case.get('name')}: {skipped.get('message')}")
-
-    @property
-    def verdict(self) -> str:
-        return f"{'ok' if self.status == 0 else 'FAILED'}, {self.tests} tests"
 
 
 def static_checks() -> list[Check]:
@@ -169,7 +123,8 @@ def everything(environment: dict[str, str], folder: Path) -> list[Check | Pytest
     processes.run(environment, folder, none_is_good=True)
     timed = Pytest("pytest timed", ["-q", "-m", "timed and not screenshots", *files_with("timed")])
     timed.run(environment, folder, none_is_good=True)
-    return [*checks, pages, others, processes, timed]
+    runs = [pages, others, processes, timed]
+    return [*checks, *runs, *once_more(runs, environment, folder)]
 
 
 def only_pytest(arguments: list[str], environment: dict[str, str], folder: Path) -> list[Check | Pytest]:
@@ -208,6 +163,8 @@ def summary(results: list[Check | Pytest], dirt: str, duration_s: float) -> int:
     taken = sorted(((taken_s, name) for run in runs for name, taken_s in run.taken_s.items()), reverse=True)
     if taken:
         print("  slowest: " + ", ".join(f"{name} {taken_s:.0f} s" for taken_s, name in taken[:SLOWEST_NAMED]))
+    for name in (name for run in runs for name in run.unsteady):
+        print(f"  failed beside others, passed alone: {name}")
     left_out = [name for run in runs for name in run.left_out]
     for name in left_out:
         print(f"  left out: {name}")

@@ -106,10 +106,10 @@ def test_a_log_is_paged_by_sequence_number(visit: Visit, killed_job: str) -> Non
     page = visit().open(f"/jobs/{killed_job}/logs/?task={KILLED}")
     first = page.locator("#rows tr").first
     expect(first).to_have_attribute("id", "seq-0")
-    page.keyboard.press("n")
-    expect(page.locator("#rows tr").first).to_have_attribute("id", "seq-100")
-    page.keyboard.press("N")
-    expect(page.locator("#rows tr").first).to_have_attribute("id", "seq-0")
+    for key, row in (("n", "seq-100"), ("N", "seq-0")):
+        page.keyboard.press(key)
+        expect(page.locator("#rows tr").first).to_have_attribute("id", row)
+        page.wait_for_load_state("load")  # before, nobody listens for keys
     page.keyboard.press("g")
     page.keyboard.type("250")
     page.keyboard.press("Enter")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from scripts import checks
-from scripts.checks import Check, Pytest
+from scripts import checks, pytest_runs
+from scripts.checks import Check
+from scripts.pytest_runs import Pytest, once_more
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SKIPPING = "import pytest\n\ndef test_good():\n    pass\n\ndef test_left():\n    pytest.skip('no such service')\n"
@@ -65,6 +66,53 @@ def test_what_a_run_says_is_shown_whole(tmp_path: Path, capfd, at_the_end: bool)
     shown = capfd.readouterr().out
     assert run.status == 1 and "AssertionError: so it is" in shown
     assert shown.startswith("\n--- pytest beside ---") == at_the_end
+
+
+# Counts how often it came so far, and asks that of the test's body.
+COUNTING = """
+from pathlib import Path
+def times() -> int:
+    with open(Path(__file__).parent / "times", "a") as file:
+        file.write("x")
+        return file.tell()
+"""
+
+
+def tried(folder: Path, **bodies: str) -> tuple[Pytest, list[Pytest]]:
+    for name, body in bodies.items():
+        (folder / name).mkdir()
+        (folder / name / f"test_{name}.py").write_text(f"{COUNTING}def test_it():\n    assert {body}\n")
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:django\n")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    run = Pytest("pytest", ["-q", "."])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(pytest_runs, "ROOT", folder)
+        run.run(environment, folder, none_is_good=False)
+        return run, once_more([run], environment, folder)
+
+
+def test_what_fails_beside_others_and_passes_alone_is_named_and_fails_nothing(tmp_path: Path, capsys) -> None:
+    run, (alone,) = tried(tmp_path, good="True", unsteady="times() > 1")
+    assert (run.status, alone.status, alone.tests) == (0, 0, 1)
+    assert run.unsteady == ["unsteady/test_unsteady.py::test_it"]
+    assert checks.summary([run, alone], "", 7.0) == 0
+    assert "failed beside others, passed alone: " in capsys.readouterr().out
+
+
+def test_what_fails_alone_too_fails_the_run(tmp_path: Path) -> None:
+    run, (alone,) = tried(tmp_path, bad="times() > 9", unsteady="times() > 1")
+    assert (run.status, alone.status) == (1, 1)
+    assert len(run.failed) == 2 and len(run.unsteady) == 1
+
+
+def test_many_failures_are_not_tried_again(tmp_path: Path) -> None:
+    run, alone = tried(tmp_path, **{f"bad_{n}": "times() > 1" for n in range(5)})
+    assert run.status == 1 and len(run.failed) == 5 and alone == []
+
+
+def test_a_run_without_failures_is_the_only_one(tmp_path: Path) -> None:
+    run, alone = tried(tmp_path, good="True")
+    assert run.status == 0 and alone == []
 
 
 @pytest.mark.parametrize(("in_ci", "status"), [("true", 1), ("", 0)])

@@ -296,11 +296,13 @@ def run() -> None:
         recorded(Counting()), "order long, shard long", "Update", "None"
     )
     second = seen.writeStream.queryName("seen").outputMode("update").foreach(recorded(Writer()))
+    running = []
     for name, query in (("counts", first), ("seen", second)):
-        query.option("checkpointLocation", str(folder / "checkpoints" / name)).trigger(availableNow=True).start()
+        query = query.option("checkpointLocation", str(folder / "checkpoints" / name)).trigger(availableNow=True)
+        running.append(query.start())
     with_timers(spark, folder)
-    for running in spark.streams.active:
-        running.awaitTermination()
+    for query in running:
+        query.awaitTermination()
     by_event_time(orders, folder)
     import spark_private
 
