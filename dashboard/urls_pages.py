@@ -4,6 +4,7 @@ from django.urls import path
 
 from dashboard.views import (
     audit,
+    chosen_jobs,
     compare,
     evidence,
     failing,
@@ -26,6 +27,7 @@ from dashboard.views import (
 
 urlpatterns = [
     path("", jobs.jobs, name="jobs"),
+    path("jobs/chosen/", chosen_jobs.chosen_jobs, name="chosen-jobs"),
     path("jobs/<str:job_id>/", job.job_page, name="job"),
     path("jobs/<str:job_id>/logs/", logs.logs_page, name="logs"),
     path("jobs/<str:job_id>/paths/", paths.paths_page, name="paths"),

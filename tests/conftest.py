@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.services.processes import ServiceMissing
 from tests.services.redis import forget_everything, redis_server
 from tests.services.s3 import s3_server
 
+ROOT = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
@@ -100,6 +102,8 @@ class LeftOut:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Databases of tests are made in the data folder, which in a fresh checkout is not there yet.
+    Path(os.environ.get("CLONOSCOPE_DATA", ROOT / "var")).mkdir(parents=True, exist_ok=True)
     # Workers of xdist send their reports to the one process that sums up.
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(LeftOut(), "left-out")

@@ -10,10 +10,10 @@ from django.db.models import Q
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import P, QueryEx, Router, Status
 
-from dashboard import jobs, payloads
+from dashboard import jobs, payloads, tagging
 from dashboard.api.auth import caller
 from dashboard.api.presenting import job_detail, job_out, visible_job
-from dashboard.api.schemas import Error, JobDetail, JobPage
+from dashboard.api.schemas import Error, JobDetail, JobPage, TagsIn
 from dashboard.api.tables import readable
 from dashboard.chrome_trace import trace_response
 from dashboard.cursors import from_cursor, to_cursor
@@ -26,10 +26,14 @@ router = Router(tags=["jobs"])
 
 
 @router.get("/jobs", response={200: JobPage, 422: Error})
-def list_jobs(request: HttpRequest, cursor: str = "", limit: QueryEx[int, P(ge=1, le=200)] = 50) -> dict[str, Any]:
-    """Your jobs and those shared with you, newest first."""
+def list_jobs(
+    request: HttpRequest, cursor: str = "", limit: QueryEx[int, P(ge=1, le=200)] = 50, tag: str = ""
+) -> dict[str, Any]:
+    """Your jobs and those shared with you, newest first; with `tag` those that have it."""
     user = caller(request)
-    rows = Job.objects.visible_to(user).select_related("owner").order_by("-created_at", "id")
+    rows = Job.objects.visible_to(user).select_related("owner").prefetch_related("tags").order_by("-created_at", "id")
+    if tag:
+        rows = rows.filter(tags__name=tag.replace("\0", ""))
     if cursor:
         at, job_id = _position(cursor)
         rows = rows.filter(Q(created_at__lt=at) | Q(created_at=at, id__gt=job_id))
@@ -67,6 +71,15 @@ def retry_job(request: HttpRequest, job_id: str) -> Status[dict[str, Any]]:
     """Ingests once more what failed or was cancelled."""
     user = caller(request)
     return Status(202, job_detail(jobs.retry(_own(user, job_id), user), user))
+
+
+@router.put("/jobs/{job_id}/tags", response={200: JobDetail, 403: Error, 404: Error, 409: Error})
+def put_tags(request: HttpRequest, job_id: str, asked: TagsIn) -> dict[str, Any]:
+    """These tags and no others. Only its owner may."""
+    user = caller(request)
+    job = _own(user, job_id)
+    tagging.replace(job, tagging.checked(asked.tags))
+    return job_detail(job, user)
 
 
 @router.get("/jobs/{job_id}/bundle", response={403: Error, 404: Error})

@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from dashboard import audits, payloads
+from dashboard import audits, payloads, tagging
 from dashboard.models import Job, Replay, Upload
 from dashboard.people.tombstones import gone_or_nothing
 from dashboard.problems import Problem
@@ -65,6 +65,7 @@ def job_out(job: Job, user: User) -> dict[str, Any]:
         "schema_version": job.schema_version,
         "facts": {name: fact for name, fact in job.facts.items() if name != "delivery"},
         "following": job.following,
+        "tags": tagging.of(job),
         "created_at": job.created_at,
         "updated_at": job.updated_at,
         "url": f"/jobs/{job.id}/",

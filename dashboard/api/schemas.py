@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from ninja import Field, Schema
 
@@ -47,6 +47,7 @@ class JobOut(Schema):
     schema_version: int
     facts: dict[str, Any]
     following: bool = Field(description="Whether the folder that it is recorded into is looked at for more.")
+    tags: list[str] = Field(description="Words that its owner has put on it, in alphabetical order.")
     created_at: datetime
     updated_at: datetime
     url: str
@@ -297,6 +298,10 @@ class BreakpointOut(Schema):
 
 class BreakpointList(Schema):
     breakpoints: list[BreakpointOut]
+
+
+class TagsIn(Schema):
+    tags: list[Annotated[str, Field(max_length=40, pattern=r"^[^,\x00-\x1f\x7f]*$")]] = Field(max_length=20)
 
 
 class NoteIn(Schema):

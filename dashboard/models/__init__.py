@@ -9,6 +9,7 @@ from dashboard.models.notes import Note
 from dashboard.models.people import ApiToken, LoginFailure, OneTimeLink, Quota
 from dashboard.models.replays import Replay, new_replay_id
 from dashboard.models.status import Status
+from dashboard.models.tags import JobTag
 from dashboard.models.uploads import Upload, new_upload_id
 from dashboard.models.work import Work
 
@@ -19,6 +20,7 @@ __all__ = [
     "Job",
     "JobAudit",
     "JobShare",
+    "JobTag",
     "LegalHold",
     "LoginFailure",
     "Note",

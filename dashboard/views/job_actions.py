@@ -21,7 +21,7 @@ from dashboard.queries.imported import imported
 from dashboard.queries.lake import lake
 from dashboard.sealing import shown_log, shown_replays
 from dashboard.views.access import own_job, owns, person, visible_job
-from dashboard.views.newest_first import page_behind
+from dashboard.views.paging import page_behind
 from dashboard.views.parameters import whole, whole_of
 from dashboard.views.telling import tells_problems
 from replay.debugger.diverging.findings import OnDivergence

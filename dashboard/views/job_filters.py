@@ -1,4 +1,4 @@
-"""Which jobs a list shows: by words in their names, ids and owners' names, and by what became of them."""
+"""Which jobs a list shows: by words in their names, ids, tags and owners' names, by a tag, by what became of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
-from dashboard.models import Job
+from dashboard.models import Job, JobTag
 from dashboard.models.status import PENDING, Status
 from dashboard.views.parameters import one_of
 
@@ -27,28 +27,36 @@ KINDS: dict[str, tuple[str, Q]] = {
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """`words` must all be found; `kind` is one of `KINDS`, or empty."""
+    """`words` must all be found; `kind` is one of `KINDS`, or empty; so is `tag`, which is a whole one."""
 
     words: str
     kind: str
+    tag: str = ""
 
     @classmethod
     def of(cls, request: HttpRequest) -> JobFilter:
-        words = " ".join(request.GET.get("q", "")[:MOST_LETTERS].replace("\0", "").split())
-        return cls(words, one_of(request, "show", list(KINDS)))
+        return cls(_text(request, "q"), one_of(request, "show", list(KINDS)), _text(request, "tag"))
 
     def __bool__(self) -> bool:
-        return bool(self.words or self.kind)
+        return bool(self.words or self.kind or self.tag)
 
     @property
     def address(self) -> str:
         """For links that keep it; empty where there is none."""
-        given = {name: value for name, value in (("q", self.words), ("show", self.kind)) if value}
-        return urlencode(given)
+        given = (("q", self.words), ("show", self.kind), ("tag", self.tag))
+        return urlencode({name: value for name, value in given if value})
 
     def applied(self, jobs: QuerySet[Job], owner: int) -> QuerySet[Job]:
         for word in self.words.split():
-            jobs = jobs.filter(Q(name__icontains=word) | Q(id__startswith=word) | Q(owner__username__icontains=word))
+            tagged = JobTag.objects.filter(name__icontains=word).values("job")
+            named = Q(name__icontains=word) | Q(id__startswith=word) | Q(owner__username__icontains=word)
+            jobs = jobs.filter(named | Q(id__in=tagged))
+        if self.tag:
+            jobs = jobs.filter(tags__name=self.tag)
         if self.kind == "shared":
             return jobs.exclude(owner_id=owner)
         return jobs.filter(KINDS[self.kind][1]) if self.kind else jobs
+
+
+def _text(request: HttpRequest, name: str) -> str:
+    return " ".join(request.GET.get(name, "")[:MOST_LETTERS].replace("\0", "").split())

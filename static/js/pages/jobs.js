@@ -105,8 +105,37 @@ function linkTo(view) {
 async function refresh() {
   const here = new URL(location.href);
   here.searchParams.set("part", "rows");
-  rows.replaceChildren(...(await getPart(here)));
+  const parts = await getPart(here);
+  const kept = new Set(chosen().map((box) => box.value));
+  rows.replaceChildren(...parts);
+  for (const box of boxes()) box.checked = kept.has(box.value);
+  tellChosen();
   follow();
+}
+
+function boxes() {
+  return [...rows.querySelectorAll("input[name=job]")];
+}
+
+function chosen() {
+  return boxes().filter((box) => box.checked);
+}
+
+function choose(all) {
+  for (const box of boxes()) box.checked = all;
+  tellChosen();
+}
+
+/** What can be done with jobs shows where some are chosen. */
+function tellChosen() {
+  const many = chosen().length;
+  const bar = document.getElementById("chosen");
+  if (!bar) return;
+  bar.classList.toggle("some", many > 0);
+  bar.querySelector("[data-chosen]").textContent = many === 1 ? "With the chosen job:" : `With the ${many} chosen jobs:`;
+  const all = document.getElementById("choose-all");
+  all.checked = many > 0 && many === boxes().length;
+  all.indeterminate = many > 0 && many < boxes().length;
 }
 
 function follow() {
@@ -114,11 +143,19 @@ function follow() {
   following = followProgress(rows, () => refresh());
 }
 
+rows.addEventListener("change", (event) => {
+  if (event.target.id === "choose-all") choose(event.target.checked);
+  else if (event.target.name === "job") tellChosen();
+});
+
 // A choice is made once it is made; words wait for Enter.
 document.addEventListener("change", (event) => {
   if (event.target.matches?.(".job-find select")) event.target.form.requestSubmit();
 });
-bindKeys([{ keys: ["/"], what: "find jobs", run: () => document.querySelector("[data-find]")?.focus() }]);
+bindKeys([
+  { keys: ["/"], what: "find jobs", run: () => document.querySelector("[data-find]")?.focus() },
+  { keys: ["a"], what: "choose all jobs shown, or none", run: () => choose(chosen().length < boxes().length) },
+]);
 
 // A row says queued until its work begins: then it is asked for anew, once for each state.
 const asked = new Set();
@@ -130,3 +167,4 @@ rows.addEventListener("progressed", ({ target, detail }) => {
   refresh().catch(() => undefined);
 });
 follow();
+tellChosen();
