@@ -52,7 +52,7 @@ class Asking:
 def _page(lake: Any, log: Any, seq: int, t_us: int, tasks: Any) -> Any:
     from dashboard.queries.determinants import determinants_from
 
-    return determinants_from(lake.job(JOB), log, seq=seq, kind="", limit=200).rows
+    return determinants_from(lake.job(JOB), log, seq=seq, limit=200).rows
 
 
 def _table_page(lake: Any, log: Any, seq: int, t_us: int, tasks: Any) -> Any:

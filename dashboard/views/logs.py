@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -13,23 +14,31 @@ from dashboard import jobs
 from dashboard.describing import described, site_of
 from dashboard.models import Job
 from dashboard.queries.determinants import (
+    EVERYTHING,
     Determinant,
     DeterminantPage,
     LogEpoch,
     determinants_before,
     determinants_from,
+    seq_at,
     with_bytes,
 )
 from dashboard.queries.failures import job_failures
 from dashboard.queries.gaps import gaps_of_log, placed
 from dashboard.queries.graph import job_graph
-from dashboard.queries.kinds import DETERMINANTS
 from dashboard.queries.lake import lake
+from dashboard.queries.log_costs import Cost, by_site, by_vertex
 from dashboard.queries.log_epochs import Choice, kinds_of, log_choices, logging_tasks
+from dashboard.queries.log_filter import LogFilter
 from dashboard.queries.sites import site_lines
 from dashboard.views.access import visible_job
+from dashboard.views.log_choice import address_of, chosen_log, chosen_rows
 from dashboard.views.parameters import one_of, whole
 from dashboard.views.telling import tells_problems
+from replay.model import Manifest
+
+COPIED = ("json", "hex")
+EPOCHS_AROUND = 8
 
 
 @login_required
@@ -45,9 +54,19 @@ def logs_page(request: HttpRequest, job_id: str) -> HttpResponse:
     choices = log_choices(lake(), job=job.id, task=task)
     context: dict[str, Any] = {"job": job, "task": task, "task_ids": ids, "choices": choices}
     context["observed"] = found is not None and found.manifest.protocol.observed
-    log = _chosen(request, task, choices)
+    log, wanted = chosen_log(request, task, choices), chosen_rows(request, hidden=job.hidden)
+    at = whole(request, "at")
+    if log is not None and at is not None:
+        seq = seq_at(lake().job(job.id), log, at)
+        return redirect(f"{request.path}?{address_of(log, wanted)}&seq={seq or 0}")
+    if log is not None and request.GET.get("as") in COPIED:
+        return _copied(job, log, _page(request, job, log, wanted), request.GET["as"])
+    if log is not None and request.GET.get("part") == "sites":
+        context |= {"total": _total(choices, log), "sites": by_site(lake().job(job.id), log)}
+        return render(request, "dashboard/partials/log_sites.html", context)
     if log is not None:
-        context |= _log_context(request, job, log, choices)
+        context |= _log_context(request, job, log, choices, wanted)
+        context["vertices"] = _vertices(job, found.manifest) if found else []
         manifest = found.manifest if found else None
         of, origin_ms = (manifest.task(task), manifest.clock.origin_ms) if manifest else (None, None)
         rows = with_bytes(job.id, log, context["page"].rows)
@@ -72,42 +91,59 @@ def _worth_seeing(job: Job, ids: list[str]) -> str:
     return next((task for task in [*wanted, *ids] if task in logging and task in ids), next(iter(ids), ""))
 
 
-def _chosen(request: HttpRequest, task: str, choices: list[Choice]) -> LogEpoch | None:
-    """What the address names, completed by the first log there is."""
-    wanted = {
-        "attempt": whole(request, "attempt"),
-        "thread": request.GET.get("thread"),
-        "epoch": whole(request, "epoch"),
-    }
-    left = choices
-    for name, value in wanted.items():
-        left = [one for one in left if value is None or getattr(one, name) == value] or left
-    return LogEpoch(task, left[0].attempt, left[0].thread, left[0].epoch) if left else None
+def _vertices(job: Job, manifest: Manifest) -> list[Cost]:
+    return by_vertex(lake().job(job.id), {task.id: task.vertex for task in manifest.tasks})
 
 
-def _log_context(request: HttpRequest, job: Job, log: LogEpoch, choices: list[Choice]) -> dict[str, Any]:
-    kind = one_of(request, "kind", [one.name for one in DETERMINANTS])
-    page = _page(request, job, log, kind)
+def _total(choices: list[Choice], log: LogEpoch) -> Choice:
+    return next(one for one in choices if (one.attempt, one.thread, one.epoch) == (log.attempt, log.thread, log.epoch))
+
+
+def _log_context(
+    request: HttpRequest, job: Job, log: LogEpoch, choices: list[Choice], wanted: LogFilter
+) -> dict[str, Any]:
+    page = _page(request, job, log, wanted)
     same = [one for one in choices if one.attempt == log.attempt and one.thread == log.thread]
     place = next(n for n, one in enumerate(same) if one.epoch == log.epoch)
+    shown = range(max(0, place - EPOCHS_AROUND), min(len(same), place + EPOCHS_AROUND + 1))
+    around = {n: _linked(log.task, same[n], wanted) for n in shown}
+    kinds = kinds_of(lake(), job=job.id, log=log)
     return {
         "log": log,
-        "kind": kind,
+        "wanted": wanted,
+        "address": address_of(log, wanted),
+        "whole_log": address_of(log, EVERYTHING),
         "page": page,
         "seq": whole(request, "seq"),
         "total": same[place],
         "attempts": sorted({one.attempt for one in choices}),
         "threads": list(dict.fromkeys(one.thread for one in choices if one.attempt == log.attempt)),
         "epochs": same,
-        "previous_epoch": same[place - 1] if place else None,
-        "next_epoch": same[place + 1] if place + 1 < len(same) else None,
-        "kinds": kinds_of(lake(), job=job.id, log=log),
+        "epochs_around": list(around.values()),
+        "largest_epoch": max(one.bytes for one in same),
+        "previous_epoch": around.get(place - 1),
+        "next_epoch": around.get(place + 1),
+        "kinds": kinds,
+        "has_calls": any(name == "serializable" for name, _, _ in kinds),
     }
 
 
-def _page(request: HttpRequest, job: Job, log: LogEpoch, kind: str) -> DeterminantPage:
+def _linked(task: str, one: Choice, wanted: LogFilter) -> dict[str, Any]:
+    """Another epoch of the same log, with where it is seen as this one is."""
+    address = address_of(LogEpoch(task, one.attempt, one.thread, one.epoch), wanted)
+    return {"epoch": one.epoch, "bytes": one.bytes, "address": address}
+
+
+def _page(request: HttpRequest, job: Job, log: LogEpoch, wanted: LogFilter) -> DeterminantPage:
     published = lake().job(job.id)
     before = whole(request, "before")
     if before is not None:
-        return determinants_before(published, log, seq=before, kind=kind)
-    return determinants_from(published, log, seq=whole(request, "seq") or 0, kind=kind)
+        return determinants_before(published, log, seq=before, wanted=wanted)
+    return determinants_from(published, log, seq=whole(request, "seq") or 0, wanted=wanted)
+
+
+def _copied(job: Job, log: LogEpoch, page: DeterminantPage, how: str) -> HttpResponse:
+    """The rows of a page as text: an object a line, or the bytes of one a line."""
+    rows = with_bytes(job.id, log, page.rows)
+    lines = [row.whole_hex if how == "hex" else json.dumps(row.told, ensure_ascii=False) for row in rows]
+    return HttpResponse("".join(f"{line}\n" for line in lines), content_type="text/plain; charset=utf-8")

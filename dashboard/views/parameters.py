@@ -18,6 +18,13 @@ def whole_of(text: str, default: int | None = None) -> int | None:
     return min(int(text), LARGEST) if text.isascii() and text.isdigit() and len(text) < 20 else default
 
 
+def integer(request: HttpRequest, name: str) -> int | None:
+    """A whole number of either sign; anything else counts as absent."""
+    text = request.GET.get(name, "").replace("−", "-").strip()
+    size = whole_of(text.removeprefix("-"))
+    return -size if size is not None and text.startswith("-") else size
+
+
 def measure(request: HttpRequest, name: str, most: float) -> float | None:
     """A number of any kind from 0 on; anything else counts as absent, and what is beyond `most` as that."""
     try:

@@ -116,6 +116,11 @@ def test_a_log_is_paged_by_sequence_number(visit: Visit, killed_job: str) -> Non
     expect(page.locator("#seq-250")).to_have_attribute("aria-current", "true")
     page.get_by_label("Kind").select_option("order")
     page.wait_for_url("**kind=order**")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("link", name="Copy as hex").click()
+    expect(page.locator(".toast")).to_contain_text("determinants copied")
+    copied = page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert copied[0] == page.locator("#rows .hex").first.inner_text().replace(" ", "")
     assert set(page.locator("#rows .kind .visually-hidden").all_inner_texts()) == {"order"}
 
 

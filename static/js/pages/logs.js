@@ -1,5 +1,6 @@
 // The log page: choosing shows at once; keys turn pages.
-import { bindKeys, copyLink } from "./frame.js";
+import { ask, getPart } from "../net/api.js";
+import { bindKeys, copyLink, notice, toast } from "./frame.js";
 
 const form = document.getElementById("choose-log");
 
@@ -7,7 +8,7 @@ const form = document.getElementById("choose-log");
 const DEPENDENT = { task: ["attempt", "thread", "epoch", "kind", "seq"], attempt: ["thread", "epoch", "kind", "seq"], thread: ["epoch", "kind", "seq"], epoch: ["kind", "seq"], kind: ["seq"] };
 
 form.addEventListener("change", (event) => {
-  if (event.target.name === "seq") return;
+  if (event.target.type === "text") return;
   for (const name of DEPENDENT[event.target.name] ?? []) form.elements[name]?.setAttribute("disabled", "");
   form.requestSubmit();
 });
@@ -15,6 +16,38 @@ form.addEventListener("formdata", (event) => {
   for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
 });
 document.querySelector("tr[aria-current]")?.scrollIntoView({ block: "center" });
+
+// What a link would show as a page of text comes to the clipboard instead.
+document.addEventListener("click", async (event) => {
+  const link = event.target.closest?.("[data-copy]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  try {
+    const answer = await ask(link.href);
+    if (!answer.ok) throw new Error(answer.statusText);
+    const text = await answer.text();
+    await navigator.clipboard.writeText(text);
+    const rows = text.split("\n").length - 1;
+    toast(rows === 1 ? "1 determinant copied." : `${rows} determinants copied.`);
+  } catch {
+    location.assign(link.href);
+  }
+});
+
+// A scan of the log is made where it is asked for.
+const sites = document.getElementById("by-site");
+sites?.addEventListener("toggle", async () => {
+  const place = sites.querySelector("[data-place]");
+  if (!sites.open || place.hasAttribute("data-worked-out")) return;
+  place.textContent = "Being worked out …";
+  try {
+    place.replaceChildren(...(await getPart(sites.dataset.part)));
+    place.setAttribute("data-worked-out", "");
+  } catch (fault) {
+    place.textContent = "Close it and open it again to try once more.";
+    notice(fault.message);
+  }
+});
 
 bindKeys([
   { keys: ["n", "]"], what: "next page of the log", run: () => document.getElementById("later")?.click() },
