@@ -3,7 +3,6 @@ otherwise."""
 
 from __future__ import annotations
 
-import json
 import operator
 import os
 import re
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 from clonoscope.errors import WrongUse
 from clonoscope.redaction import KEY_VARIABLE, Redaction, key_of
+from clonoscope.shapes import writable
 
 Payload = Literal["full", "ref", "none"]
 Retry = Literal["replay"]
@@ -60,11 +60,8 @@ def check_when(dump_on: Iterable[str]) -> None:
 
 def check_code(code: Mapping[str, Any] | None) -> None:
     """What stands in a bundle as it is. Raises `WrongUse`."""
-    try:
-        if code is None or (isinstance(code, Mapping) and json.dumps(dict(code))):
-            return
-    except (TypeError, ValueError, RecursionError):
-        pass
+    if code is None or (isinstance(code, Mapping) and writable(dict(code))):
+        return
     raise WrongUse("code is none that can be written as JSON", remedy="Give a dictionary of texts and numbers")
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from clonoscope.fitting import LINES_MOST, UNNAMED, Names, fitting, takes
 from clonoscope.json_values import json_in
 from clonoscope.reading import AttemptLog, Entry, Process, attempts_of, processes_of
+from clonoscope.recording import OUTSIDE
+from clonoscope.shapes import of_record, writable
 from replay.bundle.writer import BundleWriter
 from replay.errors import ReplayError
 from replay.log.codec import encode
-from replay.log.determinants import Serializable, Take
+from replay.log.determinants import Serializable
 from replay.model import Clock, Job, Manifest, Protocol, Task, TaskId, Vertex, json_bytes
 
 RECORDER = "clonoscope 0.1.0"
@@ -29,12 +32,14 @@ def publish(folder: Path, out: str | os.PathLike[str] | None = None) -> Path:
         raise ReplayError(
             "nothing is recorded here yet", path=str(folder), remedy="Record with clonoscope.start, then dump again"
         )
+    attempts, left = fitting(attempts)
     target = Path(out) if out is not None else next_dump(folder)
     processes = processes_of(folder)
     with BundleWriter(target) as writer:
         publisher = _Publisher(writer, processes)
         for log, after in zip(attempts, [*attempts[1:], None], strict=True):
             publisher.attempt(log, after if after is not None and after.task == log.task else None)
+        publisher.tell_left(left)
         publisher.write_events()
         return writer.close(publisher.manifest(folder.name))
 
@@ -72,6 +77,11 @@ class _OfTask:
     # Of the attempt before, as failures are numbered.
     failure: int | None = None
     end: int = 0
+    # How many there are, and where the last one ended.
+    attempts: int = 0
+    epoch: int = 0
+    offset: int = 0
+    named: tuple[str, ...] = ()
 
     def index(self, place: dict[str, Any]) -> int:
         name = f"{place['topic']}[{place['partition']}]" if place["topic"] else str(place["partition"])
@@ -92,6 +102,28 @@ class _Publisher:
     def attempt(self, log: AttemptLog, after: AttemptLog | None) -> None:
         """All members of an attempt; `after` is the next of its task."""
         _Members(self, log).write(after)
+        self.tasks[log.task].attempts = log.attempt + 1
+
+    def tell_left(self, left: Sequence[str]) -> None:
+        """What is not in the bundle is missing where nobody is at work."""
+        for why in left:
+            outside = self.tasks.setdefault(f"{OUTSIDE}.0", _OfTask(OUTSIDE, 0, ""))
+            self._tell_gap(outside, why)
+        names = Names()
+        for one in self.tasks.values():
+            one.named = names.of(tuple(one.partitions))
+            if unnamed := one.named.count(UNNAMED):
+                self._tell_gap(one, f"{unnamed:,} of its inputs are not named, as a manifest has no room for them")
+
+    def _tell_gap(self, one: _OfTask, why: str) -> None:
+        attempt = max(one.attempts - 1, 0)
+        at_us = max((told.at_us for told in self.told), default=self.origin_us)
+        task = f"{one.vertex}.{one.subtask}"
+        if not one.attempts:
+            one.attempts = 1
+            self.writer.append(f"tasks/{task}/0/main/0.det", b"")
+            self.tell(at_us, "attempt-started", task=task, attempt=0, host="", standby=False, checkpoint=0)
+        self.tell(at_us, "gap", task=task, attempt=attempt, thread="main", epoch=one.epoch, offset=one.offset, why=why)
 
     def tell(self, at_us: int, kind: str, **fields: Any) -> None:
         self.told.append(_Told(at_us, kind, fields))
@@ -114,9 +146,7 @@ class _Publisher:
             most = max(one.subtask + 1, 0 if before is None else before.parallelism)
             vertices[one.vertex] = Vertex(one.vertex, "operator", one.operator, parallelism=most)
         tasks = tuple(
-            Task(
-                TaskId(f"{one.vertex}.{one.subtask}"), one.vertex, one.subtask, number, partitions=tuple(one.partitions)
-            )
+            Task(TaskId(f"{one.vertex}.{one.subtask}"), one.vertex, one.subtask, number, partitions=one.named)
             for number, one in enumerate(self.tasks.values())
         )
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -131,7 +161,7 @@ class _Publisher:
             determinants="extended",
             complete=all(one.closed for one in self.processes),
             raw={
-                "code": described[-1].get("code", {}) if described else {},
+                "code": next((one["code"] for one in described[-1:] if writable(one.get("code"))), {}),
                 "redactions": redactions,
                 "processes": {
                     "alive": sum(one.alive for one in self.processes),
@@ -190,6 +220,7 @@ class _Members:
         if not self.offset:
             self._append(f"main/{self.epoch}.det", b"")
         self.task.end = max(self.task.end, self.taken)
+        self.task.epoch, self.task.offset = self.epoch, self.offset
         self._tell_end(after)
 
     def _append(self, name: str, data: bytes) -> None:
@@ -243,14 +274,18 @@ class _Members:
     def take(self, entry: Entry) -> None:
         number, first, records = entry.fields["input"], entry.fields["first"], entry.fields["records"]
         place = self.log.inputs.get(number, {"topic": "", "partition": number})
-        self._det(encode(Take(self.task.index(place), first, records)))
+        for one in takes(self.task.index(place), first, records):
+            self._det(encode(one))
+        if records > LINES_MOST:
+            self._gap(entry.at_us, f"{records:,} records were taken at once, and there are lines for {LINES_MOST:,}")
+            return
         t_us = self.publisher.since_origin(entry.at_us)
         offset = self.base + entry.taken - records
         for at in range(first, first + records):
             record = self.records.pop((number, at), None)
             ref = {"topic": place["topic"], "partition": place["partition"], "offset": at}
             line = {"offset": offset + at - first, "t_us": t_us} | (
-                {"ref": ref} if record is None else {"record": record}
+                {"ref": ref} if record is None else of_record(record)
             )
             self._append(f"source/{self.epoch}.ndjson", json_bytes(line) + b"\n")
 
@@ -266,7 +301,10 @@ class _Members:
         self._append(f"inputs/{self.epoch}.ndjson", json_bytes(line) + b"\n")
 
     def gap(self, entry: Entry) -> None:
-        self._tell(entry.at_us, "gap", thread="main", epoch=self.epoch, offset=self.offset, why=entry.fields["why"])
+        self._gap(entry.at_us, entry.fields["why"])
+
+    def _gap(self, at_us: int, why: str) -> None:
+        self._tell(at_us, "gap", thread="main", epoch=self.epoch, offset=self.offset, why=why)
 
     def epoch_began(self, entry: Entry) -> None:
         if entry.fields["epoch"] != self.epoch:
@@ -283,7 +321,7 @@ class _Members:
         last = [[self.log.task, self.taken - 1]] if self.taken else []
         source = fields.get("source", [[self.log.task, self.base + fields["of"]]] if "of" in fields else last)
         record = fields["record"] if "record" in fields else [json_in(one) for one in fields["text"]]
-        line = {"n": self.lines, "t_us": self.publisher.since_origin(entry.at_us), "record": record}
+        line = {"n": self.lines, "t_us": self.publisher.since_origin(entry.at_us), **of_record(record)}
         line |= {"source": source} | {name: fields[name] for name in ("id", "topic") if name in fields}
         self.lines += 1
         self._append(f"sink/{self.epoch}.ndjson", json_bytes(line) + b"\n")

@@ -7,7 +7,6 @@ import fcntl
 import json
 import logging
 import os
-import re
 import secrets
 import socket
 import sys
@@ -20,8 +19,9 @@ from types import TracebackType
 from typing import Any
 
 from clonoscope import identity
-from clonoscope.arguments import Payload, Retry, check_arguments, check_code, check_when, redaction_for
+from clonoscope.arguments import Payload, Retry, check_arguments, check_code, check_when, redaction_for, whole
 from clonoscope.errors import WrongUse
+from clonoscope.fitting import too_large
 from clonoscope.reading import CLOSED, forget_processes, processes_of
 from clonoscope.redaction import VALUE, Redaction
 from clonoscope.retention import Retention
@@ -29,6 +29,7 @@ from clonoscope.retries import Others, RetriedLog
 from clonoscope.room import Claim
 from clonoscope.segmented_log import SegmentedLog
 from clonoscope.segments import SEGMENT_BYTES, SUFFIX, Segment, Supply, rest_of
+from clonoscope.shapes import VERTEX, shown, text
 from clonoscope.task_log import TaskLog
 from clonoscope.tasks import Task
 from clonoscope.unrecorded import UNRECORDED
@@ -40,8 +41,6 @@ OUTSIDE = "outside"
 stand_ins: list[Callable[[str], Any]] = []
 """What `start` gives in place of a recording, while a job's function is replayed where its code is."""
 _log = logging.getLogger("clonoscope")
-# What the name of a file may have everywhere.
-_TASK = re.compile(r"(?!\.)[A-Za-z0-9._~ -]+")
 
 
 def start(
@@ -187,15 +186,18 @@ class Recording:
         `handed_on`: its epochs are executed by one process now and by another then, and are one attempt all the same,
         until one of them fails or is executed once more.
         """
-        named = isinstance(vertex, str) and vertex and _TASK.fullmatch(vertex)
+        named = isinstance(vertex, str) and vertex and VERTEX.fullmatch(vertex)
         if not named or type(subtask) is not int or subtask < 0 or not isinstance(operator, str):
             raise WrongUse(
-                f"a task can't be called {vertex!r}, {subtask}",
+                f"a task can't be called {shown(vertex)}, {shown(subtask)}",
                 remedy="Letters, digits, dots, dashes and underscores, a number from 0, and a text as operator",
             )
+        whole(subtask, "a task's number")
         with self._lock:
             name = f"{vertex}.{subtask}"
             if name not in self._tasks:
+                if why := too_large(subtask):
+                    self.at_fault(f"{name} will be in no bundle: {why}")
                 self._tasks[name] = Task(self, vertex, subtask, operator, handed_on=handed_on)
             return self._tasks[name]
 
@@ -289,6 +291,7 @@ class Recording:
 
     def at_fault(self, why: str) -> None:
         """Told once to the log of the program; all of them are counted as gaps."""
+        why = text(why)
         if why not in self.faults and len(self.faults) < 100:
             self.faults.append(why)
             _log.warning("Recording %s: %s. The job goes on; what is missing is recorded as a gap.", self.name, why)

@@ -15,13 +15,12 @@ from typing import Any
 
 from clonoscope.errors import WrongUse
 from clonoscope.json_values import json_in
+from clonoscope.shapes import EVENT_NUMBERS, writable
 from replay.model import json_bytes
 
 KEY_VARIABLE = "CLONOSCOPE_KEY_FILE"
 # What a value is called that has no name of its own.
 VALUE, KEY, ID, MESSAGE = "value", "key", "id", "message"
-# What the product itself says of an event.
-_STRUCTURE = ("type", "task", "attempt", "epoch", "checkpoint", "at_us", "channel", "side", "of", "before")
 _TOKEN_BYTES = 16
 _KEY_LEAST_BYTES = 16
 Path_ = tuple[str, ...]
@@ -68,20 +67,21 @@ class Redaction:
     def message(self, text: str) -> Any:
         """What an exception says: it is not known what it was made of, so nothing of it is known to be harmless."""
         allowed = self._allow is not None and (MESSAGE,) in self._allow
-        return text if not self.active or allowed else self._token(text)
+        # Half of a pair can't be written, and is no reason to fail a job that fails already.
+        return text if not self.active or allowed else self._token(text.encode("utf-8", "backslashreplace").decode())
 
     def source(self, site: dict[str, Any]) -> dict[str, Any]:
         """A place in the source: a line may hold the very values."""
         return {**site, "text": ""} if self.active else site
 
     def event(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """What a job says of itself."""
+        """What a job says of itself; what the format counts in an event is no value, unless it is named."""
         if not self.active:
             return fields
         found = {}
         for name, value in fields.items():
-            harmless = name in _STRUCTURE or isinstance(value, int | float | None)
-            found[name] = value if harmless else _as_text(self.kept(value, name))
+            counts = name in EVENT_NUMBERS and type(value) is int and (name,) not in self._redact
+            found[name] = value if counts or value is None else _as_text(self.kept(value, name))
         return found
 
     def digest(self, data: bytes, size: int) -> bytes:
@@ -185,7 +185,7 @@ def _as_text(kept: Any) -> Any:
 
 
 def _path(argument: str, path: str) -> Path_:
-    if not isinstance(path, str) or not path or not all(path.split(".")):
+    if not isinstance(path, str) or not path or not all(path.split(".")) or not writable(path):
         raise WrongUse(
             f"{argument} names the path {path!r}", remedy="A path is names with dots between: customer.email, *.iban"
         )

@@ -15,6 +15,7 @@ from clonoscope.json_values import encoded, json_in, to_json
 from clonoscope.redaction import ID, KEY, said
 from clonoscope.retries import RetriedLog
 from clonoscope.services import current, epoch_hooks
+from clonoscope.shapes import of_event, shown, text
 from clonoscope.task_log import TaskLog
 from replay.model import json_bytes
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from clonoscope.recording import Recording
 
 _TOPIC_BYTES_MOST = 1500
+_RANGE_MOST = (1 << 32) - 1
 # More is no cause, and an end must have room in a segment.
 _CAUSE_MOST = 10_000
 T = TypeVar("T")
@@ -37,7 +39,7 @@ class Task:
         self.handed_on = handed_on
         self.vertex, self.subtask = vertex, subtask
         self.id = f"{vertex}.{subtask}"
-        self._fixed: dict[str, Any] = {"vertex": vertex, "subtask": subtask, "operator": operator}
+        self._fixed: dict[str, Any] = {"vertex": vertex, "subtask": subtask, "operator": text(operator)}
         self._begin_log()
         self._hashes: dict[Place, tuple[int, int, Any]] = {}
 
@@ -82,14 +84,14 @@ class Task:
         `because`: why another attempt begins here, if one does.
         """
         if type(number) is not int or not 0 <= number < 1 << 62:
-            raise WrongUse(f"an epoch is a number from 0, not {number!r}")
+            raise WrongUse(f"an epoch is a number from 0 of at most 62 bits, not {shown(number)}")
         log = self.log
         if log.epoch is not None and number <= log.epoch:
             self.begin_attempt(because or f"epoch {number} is executed once more")
             log = self.log
         log.fixed.setdefault("restored", number)
         if because:
-            log.fixed["because"] = because
+            log.fixed["because"] = text(because)
         # What is over may go now, where there was no room before.
         if not self.handed_on:
             self.recording.retention.epoch_began(self.id, number)
@@ -142,7 +144,7 @@ class Task:
         except OSError as fault:
             why = fault.strerror or str(fault)
             self.recording.at_fault(f"{self.id}: {why}")
-            self.event("sync-failed", task=self.id, attempt=self.attempt, epoch=self.log.epoch, why=why)
+            self._tell("sync-failed", task=self.id, attempt=self.attempt, epoch=self.log.epoch, why=why)
 
     def fail(self, fault: BaseException | str) -> None:
         """The attempt is over; what comes next is another."""
@@ -153,7 +155,7 @@ class Task:
     def begin_attempt(self, why: str = "") -> None:
         """The task begins once more; ends the attempt before, if it has not ended."""
         if self.log.segments and self.log.segment is not None:
-            self.end_attempt("superseded", cause=why)
+            self.end_attempt("superseded", cause=text(why))
 
     def hand_over(self) -> None:
         """Another process goes on with the task; if this one does so later, that is another attempt."""
@@ -229,6 +231,8 @@ class Task:
         first, until = whole(first, "an offset"), whole(until, "an offset")
         if not 0 <= first <= until:
             raise WrongUse(f"a range of offsets can't go from {first} to {until}")
+        if until - first > _RANGE_MOST:
+            raise WrongUse(f"a range has at most {_RANGE_MOST:,} records, and not {until - first:,}")
         if not isinstance(sha256, str):
             raise WrongUse(f"a hash is hexadecimal digits, not a value of the type {type(sha256).__qualname__}")
         log = self.log
@@ -276,7 +280,7 @@ class Task:
             if id is not None:
                 fields["id"] = said(self.recording.kept(id, ID))
             if of is not None:
-                fields["of"] = of
+                fields["of"] = whole(of, "a record's number")
             if source is not None:
                 fields["source"] = [list(pair) for pair in source]
             if topic:
@@ -357,7 +361,7 @@ class Task:
 
     def sent(self) -> None:
         """All that was handed over so far has left."""
-        self.event("outputs-sent", task=self.id, attempt=self.attempt)
+        self._tell("outputs-sent", task=self.id, attempt=self.attempt)
 
     def border(self, fields: dict[str, Any]) -> None:
         """What an adapter tells of what passed between its engine and the job's function, where nothing is redacted."""
@@ -372,9 +376,12 @@ class Task:
         """Something that the job, or its engine, noticed; see the log format's events."""
         try:
             kept = self.recording.redaction.event(fields)
-            self._put(w.EVENT, {"type": kind, "at_us": _now_us(), **kept})
+            self._tell(text(kind), **of_event(kept))
         except Exception as fault:
             self._lose("an event", fault)
+
+    def _tell(self, kind: str, **fields: Any) -> None:
+        self._put(w.EVENT, {"type": kind, "at_us": _now_us(), **fields})
 
     def _kept(self, value: Any) -> Any:
         """As JSON, redacted. A record keeps its place: only key and value are looked into."""

@@ -19,6 +19,7 @@ from clonoscope.errors import WrongUse
 from clonoscope.json_values import json_in, to_json
 from clonoscope.recording import Recording, start
 from clonoscope.services import current
+from clonoscope.shapes import vertex_called
 from clonoscope.unrecorded import UNRECORDED
 
 FIRST_EPOCH = 1
@@ -119,7 +120,7 @@ class Worker:
 
     def __init__(self, workers: Workers, index: int):
         self.workers, self.index = workers, index
-        self.task = workers.recording.task(workers.flow, index, operator=workers.operator)
+        self.task = workers.recording.task(vertex_called(workers.flow), index, operator=workers.operator)
         self.log = self.task.log
         self.epoch = -1
         self._states: dict[str, Any] = {}

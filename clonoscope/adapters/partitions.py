@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from clonoscope.json_values import json_in
 from clonoscope.recording import Recording, start
 from clonoscope.services import current
+from clonoscope.shapes import vertex_called
 from clonoscope.task_log import TaskLog
 from clonoscope.tasks import Task
 from clonoscope.unrecorded import UNRECORDED
@@ -96,7 +97,7 @@ class Partitions:
         """The partition, and its task."""
         made = self.found.get((topic, partition))
         if made is None:
-            task = self.recording.task(topic, partition, operator=self.operator)
+            task = self.recording.task(vertex_called(topic), partition, operator=self.operator)
             made = self.found[topic, partition] = Partition(task, topic, partition)
         return made
 

@@ -12,6 +12,7 @@ from clonoscope.calls import same
 from clonoscope.json_values import to_json
 from clonoscope.onsite.held import Held
 from clonoscope.onsite.stopping import is_engines
+from clonoscope.shapes import record_in
 from clonoscope.sites import site_at
 from replay.bundle.members import member_name
 from replay.debugger.outcome import DivergenceFound
@@ -49,9 +50,10 @@ class Outputs:
                 return False
             raise self._differs(at, record_place, _made(record), _NOTHING, frame)
         line = self._lines[at]
-        found = verdict_of(line.get("record"), record)
+        logged = record_in(line)
+        found = verdict_of(logged, record)
         if found == "other" or (id is not None and "id" in line and line["id"] != id):
-            raise self._differs(at, record_place, _made(record), line.get("record"), frame)
+            raise self._differs(at, record_place, _made(record), logged, frame)
         if found == "redacted":
             self.unverified += 1
         return True
@@ -59,7 +61,7 @@ class Outputs:
     def end(self) -> None:
         """Raises `DivergenceFound` where the recording has more of the epoch."""
         if self._at < len(self._lines):
-            raise self._differs(self._at, "", _NOTHING, self._lines[self._at].get("record"), None)
+            raise self._differs(self._at, "", _NOTHING, record_in(self._lines[self._at]), None)
 
     def _differs(self, at: int, of: str, made: Any, logged: Any, frame: FrameType | None) -> DivergenceFound:
         whose = f", for record {of}," if of else ""

@@ -10,6 +10,7 @@ from typing import Any
 from clonoscope.json_values import from_json
 from clonoscope.onsite.held import Held, Place
 from clonoscope.onsite.refusals import opened
+from clonoscope.shapes import record_in
 from replay.debugger.outcome import Missing
 from replay.errors import printable
 
@@ -64,7 +65,7 @@ class Feed:
         return next(self._coming)
 
     def _fed(self, place: Place, line: dict[str, Any]) -> Fed:
-        record, number = line.get("record"), line.get("offset")
+        record, number = record_in(line), line.get("offset")
         if _is_redacted(record):
             self.redacted = True
         if isinstance(record, dict) and set(record) == {"redacted"}:

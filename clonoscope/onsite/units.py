@@ -12,6 +12,7 @@ from clonoscope.onsite.answers import Answers
 from clonoscope.onsite.held import Held
 from clonoscope.onsite.passages import OF_ALL, Line, by_calls, by_rows, is_of_calls, is_of_rows
 from clonoscope.onsite.records import Feed, Reader
+from clonoscope.shapes import of_record
 from replay.bundle.members import EVENTS, MANIFEST, member_name
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.debugger.outcome import Missing
@@ -121,7 +122,7 @@ class Units:
         feed.begin(epoch, places)
         fed = [feed.next(place) for place in places]
         return [
-            {"offset": line["offset"], "t_us": line["t_us"], "record": to_json(one.record)}
+            {"offset": line["offset"], "t_us": line["t_us"], **of_record(to_json(one.record))}
             for line, one in zip(lines, fed, strict=True)
         ]
 
