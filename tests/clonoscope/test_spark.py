@@ -183,6 +183,38 @@ def test_a_cogroup_gives_the_same_again_for_both_of_its_sides(kinds: Kinds, tmp_
         assert found["verdict"] == "diverged" and found["detail"]["line"]["text"] == "return orders", found
 
 
+def test_timers_by_event_time_and_grouped_aggregates_give_the_same_again_by_the_daemon(
+    kinds: Kinds, tmp_path: Path
+) -> None:
+    tasks = {task.id: task.vertex for task in kinds.bundle.manifest.tasks}
+    if kinds.mode == "wrapped":  # other tests have them
+        assert not {"due-Due", "due-by_whole"} & set(tasks.values())
+        return
+    changes = {
+        "due-Due": ("order * 10_000", "order * 10_001", "self.handle.registerTimer(order * 10_001)"),
+        "due-by_whole": ("(orders + shards)", "(orders - shards)", "return float((orders - shards).sum()) * share"),
+    }
+
+    def told(task: str) -> list[dict[str, Any]]:
+        epochs = kinds.bundle.epochs(task, 0, "main")
+        return [one for epoch in epochs for one in lines(kinds.bundle, task, 0, f"border/{epoch}")]
+
+    code, called = (JOBS / "spark_kinds.py").read_text(), ("--", kinds.folder, kinds.mode)
+    expired = 0
+    for vertex, (before, after, line) in changes.items():
+        # Keys may all be of one partition.
+        task = max((one for one, of in tasks.items() if of == vertex), key=lambda one: len(told(one)))
+        assert code.count(before) == 1
+        (tmp_path / "spark_kinds.py").write_text(code)
+        found = replayed(tmp_path, kinds.folder / "kinds.zip", task, *called)
+        assert found["verdict"] == "identical" and "results" in found["sentence"], found
+        (tmp_path / "spark_kinds.py").write_text(code.replace(before, after))
+        found = replayed(tmp_path, kinds.folder / "kinds.zip", task, *called)
+        assert found["verdict"] == "diverged" and found["detail"]["line"]["text"] == line, found
+        expired += sum(one.get("method") == "handleExpiredTimer" for one in told(task))
+    assert expired > 0
+
+
 def test_the_product_shows_partitions_and_their_attempts(kinds: Kinds, tmp_path: Path) -> None:
     seen = shown(kinds.folder / "kinds.zip", tmp_path)
     assert seen.attempts["counts-by_row.0"] == 2

@@ -93,6 +93,38 @@ class Counting(StatefulProcessor):
         pass
 
 
+class Due(StatefulProcessor):
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.handle = handle
+        self.due = handle.getListState("due", "due long")
+
+    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+        for frame in rows:
+            for order in frame["order"].tolist():
+                self.handle.registerTimer(order * 10_000)
+        late = sum(at <= timerValues.getCurrentWatermarkInMs() for at in self.handle.listTimers())
+        yield pd.DataFrame({"order": [late], "shard": [key[0]]})
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        self.due.appendValue((expiredTimerInfo.getExpiryTimeInMs(),))
+        behind = timerValues.getCurrentWatermarkInMs() - expiredTimerInfo.getExpiryTimeInMs()
+        yield pd.DataFrame({"order": [behind + len(list(self.due.get()))], "shard": [key[0]]})
+
+    def close(self) -> None:
+        pass
+
+
+def by_whole(orders: pd.Series, shards: pd.Series) -> float:
+    share = random.random()
+    return float((orders + shards).sum()) * share
+
+
+def summed(batch: DataFrame, number: int) -> None:
+    """Spark aggregates no stream by functions of Python, but the frame of a batch."""
+    total = pandas_udf(by_whole, DoubleType())("order", "shard")
+    batch.groupBy("shard").agg(total.alias("total")).collect()
+
+
 class Writer:
     def process(self, row: Any) -> None:
         with open(FOLDER / "sink", "a") as sink:
@@ -130,7 +162,13 @@ def main() -> None:
     sharded = orders.selectExpr("order", "order % 2 as shard").groupBy("shard")
     seen = sharded.transformWithStateInPandas(recorded(Counting()), LONGS, "Update", "None")
     second = seen.writeStream.queryName("seen").outputMode("update").foreach(recorded(Writer()))
-    for name, query in (("counts", first), ("seen", second)):
+    queries = [("counts", first), ("seen", second)]
+    if MODE == "plain":  # by wrapping, `spark_forms.py` has them
+        timed = orders.selectExpr("order", "order % 2 as shard", "timestamp_seconds(order * 10) as at")
+        timed = timed.withWatermark("at", "1 second").groupBy("shard")
+        due = timed.transformWithStateInPandas(Due(), LONGS, "Update", "EventTime")
+        queries.append(("due", due.writeStream.queryName("due").outputMode("update").foreachBatch(summed)))
+    for name, query in queries:
         query = query.option("checkpointLocation", str(FOLDER / "checkpoints" / name)).trigger(availableNow=True)
         query.start().awaitTermination()
 
