@@ -12,6 +12,7 @@ from clonoscope import encryption
 from clonoscope.errors import WrongUse
 from clonoscope.publishing import next_dump, publish
 from clonoscope.scanning import Secret, scan
+from replay.bundle.writer import refuse_taken, suffix_of
 
 GOOD, NOT_GOOD = 0, 3
 _SHOWN = 50
@@ -46,12 +47,13 @@ def dump(folder: Path, chosen: argparse.Namespace) -> int:
         found = scan(written, os.environ)
     else:
         plain = out.with_suffix("") if out.suffix == encryption.SUFFIX else out
-        if not plain.suffix:
+        if not suffix_of(plain):
             raise WrongUse("a folder can't be encrypted", remedy="Name a container: --out orders.zip.age")
+        target = plain.with_name(plain.name + encryption.SUFFIX)
+        refuse_taken(target)
         with tempfile.TemporaryDirectory(prefix="clonoscope-") as apart:
             passing = publish(folder, Path(apart) / plain.name)
             found = scan(passing, os.environ)
-            target = plain.with_name(plain.name + encryption.SUFFIX)
             written = encryption.encrypt(passing, target, chosen.encrypt_to, bundle_key=chosen.bundle_key)
     print(written)
     return _told(found, written)
@@ -82,5 +84,6 @@ def decrypt(chosen: argparse.Namespace) -> int:
         if chosen.bundle.suffix != encryption.SUFFIX:
             raise WrongUse(f"{chosen.bundle} does not end in {encryption.SUFFIX}", remedy="Say with --out where to")
         out = chosen.bundle.with_suffix("")
+    refuse_taken(out)
     print(encryption.decrypt(chosen.bundle, out, chosen.identity, bundle_key=chosen.bundle_key))
     return GOOD

@@ -7,8 +7,11 @@ import base64
 import binascii
 import hashlib
 import hmac
+import json
 import os
+import re
 import secrets
+import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +42,7 @@ class Redaction:
     ):
         """`redact` paths become tokens. With `allow` all but what those name does, and with `everything` all."""
         self._redact = [_path("redact", one) for one in redact]
+        self._quoted = _quoted(self._redact)
         self._allow = None if allow is None else [_path("allow", one) for one in allow]
         self._everything = everything
         # Whether anything is kept from leaving.
@@ -120,16 +124,27 @@ class Redaction:
             return value if harmless else self._token(value)
         found = {}
         for key, one in value.items():
-            below = [path[1:] for path in paths if path[0] in ("*", key)]
-            below += self._redact
+            below = [*self._below(key, paths), *self._redact]
             found[key] = self._token(one) if () in below else self._within(one, below)
         return found
 
-    def _within_text(self, text: str, paths: Sequence[Path_]) -> str:
-        """JSON within a text is looked into as well."""
+    def _below(self, key: str, paths: Sequence[Path_]) -> list[Path_]:
+        """What is left of paths that lead by a name; one with dots may be several names, as in a flat row."""
+        named = key if key.isascii() else unicodedata.normalize("NFC", key)
+        found = [path[1:] for path in paths if path[0] in ("*", named)]
+        if "." in named:
+            names = named.split(".")
+            found += [rest for path in paths if (rest := _rest(path, names)) is not None]
+            for begin in range(1, len(names)):
+                found += [rest for path in self._redact if (rest := _rest(path, names[begin:])) is not None]
+        return found
+
+    def _within_text(self, text: str, paths: Sequence[Path_]) -> Any:
+        """JSON within a text is looked into as well; lines of it, and what else has a name in quotes, go as a whole."""
         inner = json_in(text.strip())
         if not isinstance(inner, dict | list):
-            return text
+            named = self._quoted is not None and self._quoted.search(unicodedata.normalize("NFC", text))
+            return self._token(text) if named else text
         found = self._within(inner, paths)
         return text if found == inner else json_bytes(found).decode()
 
@@ -189,7 +204,20 @@ def _path(argument: str, path: str) -> Path_:
         raise WrongUse(
             f"{argument} names the path {path!r}", remedy="A path is names with dots between: customer.email, *.iban"
         )
-    return tuple(path.split("."))
+    return tuple(unicodedata.normalize("NFC", path).split("."))
+
+
+def _rest(path: Path_, names: Sequence[str]) -> Path_ | None:
+    """Of a path, behind those names; None where they lead elsewhere."""
+    both = list(zip(path, names, strict=False))
+    return path[len(both) :] if all(one in ("*", name) for one, name in both) else None
+
+
+def _quoted(paths: Sequence[Path_]) -> re.Pattern[str] | None:
+    """Where what a path leads to is named within a text: in quotes, which may be escaped, as may be letters."""
+    named = {next((name for name in reversed(path) if name != "*"), "") for path in paths} - {""}
+    forms = {re.escape(form) for name in named for form in (name, json.dumps(name)[1:-1])}
+    return re.compile(rf"""["'](?:{"|".join(sorted(forms))})\\*["']""") if forms else None
 
 
 def _matches(paths: Sequence[Path_], name: str) -> bool:

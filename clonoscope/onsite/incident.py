@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import lzma
+import struct
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,11 @@ from replay.model import read_json
 
 _MANIFEST = "job.json"
 _MANIFEST_BYTES = 16 << 20
+# What reading another's file may raise, or a damaged one: it is none of ours then.
+_DAMAGE = (
+    OSError, KeyError, ValueError, RuntimeError, NotImplementedError, EOFError, zipfile.BadZipFile, zlib.error,
+    lzma.LZMAError, struct.error,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,7 @@ def _excerpt(path: Path) -> dict[str, Any] | None:
             if archive.getinfo(_MANIFEST).file_size > _MANIFEST_BYTES:
                 return None
             manifest = read_json(archive.read(_MANIFEST))
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+    except _DAMAGE:
         return None
     found = manifest.get("excerpt") if isinstance(manifest, dict) else None
     return found if isinstance(found, dict) and isinstance(found.get("app"), str) else None

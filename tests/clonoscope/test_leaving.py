@@ -279,10 +279,21 @@ def test_damage_and_wrong_use_are_told_and_leave_nothing(keys: Any, folder: Path
     for arguments, said in (
         (["--encrypt-to", "age1nobody", "--out", "x.zip"], "is no public key"),
         (["--encrypt-to", public, "--out", str(tmp_path / "folder")], "a folder can't be encrypted"),
+        (["--encrypt-to", public, "--out", str(tmp_path / "folder.d")], "a folder can't be encrypted"),
+        (["--encrypt-to", public, "--out", str(tmp_path / "a.zip")], "a.zip.age: there is something already"),
         (["--bundle-key", str(tmp_path / "taken"), "--out", str(tmp_path / "c.zip")], "can't be written: File exists"),
     ):
         assert main(["dump", str(folder), *arguments]) in (1, 2)
         assert said in capsys.readouterr().err
+
+
+def test_nothing_is_written_over_by_what_is_decrypted(keys: Any, folder: Path, tmp_path: Path, capsys: Any) -> None:
+    public, secret = keys
+    sealed, kept = tmp_path / "a.zip.age", tmp_path / "a.zip"
+    assert main(["dump", str(folder), "--out", str(kept), "--encrypt-to", public]) == 0
+    kept.write_text("another's")
+    assert main(["decrypt", str(sealed), "--identity", str(secret)]) == 1
+    assert kept.read_text() == "another's" and "there is something already" in capsys.readouterr().err
 
 
 def test_without_the_package_it_says_what_to_install(folder: Path, tmp_path: Path, monkeypatch) -> None:

@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import clonoscope
 from clonoscope import Recording
+from clonoscope.onsite.incident import is_incident
 from replay.bundle.reader import open_bundle
 from tests.clonoscope.jobs_on_site import PRICING, ROOT, Site, run_pricing
 
@@ -211,6 +213,18 @@ def test_excerpts_are_tests_that_pass_when_the_code_is_right(site: Site) -> None
     assert "1 passed" in pytest_on(site).stdout
     (site.folder / "pytest.ini").write_text("[pytest]\ntestpaths = tests\nclonoscope_bundles = elsewhere/*.zip\n")
     assert "no tests ran" in pytest_on(site).stdout
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_damaged_file_among_the_tests_is_none_of_ours_and_stops_nobody(method: int, tmp_path: Path) -> None:
+    path = tmp_path / "other.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("job.json", b'{"format": "something else", "excerpt": 1}' * 4)
+    whole = path.read_bytes()
+    for at in range(len(whole)):
+        for data in (whole[:at], whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :]):
+            path.write_bytes(data)
+            assert not is_incident(path), at
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 
 import clonoscope
 from clonoscope.json_values import to_json
+from clonoscope.redaction import Redaction
 from replay.bundle.reader import open_bundle
 from tests.clonoscope.recorded import calls_in, recording
 from tests.clonoscope.retried import Broken, told_in
@@ -249,6 +250,45 @@ def test_equal_values_are_equal_tokens_in_every_process_that_has_the_key(tmp_pat
 def test_what_can_not_be_meant_is_refused(settings: Any, said: str, tmp_path: Path) -> None:
     with pytest.raises(clonoscope.WrongUse, match=said):
         clonoscope.start("orders", dir=tmp_path, **settings)
+
+
+SECRET = "ada@example.org"
+WITH_IT: dict[str, Any] = {
+    "an object": {"customer": {"email": SECRET}},
+    "a flat row": {"customer.email": SECRET},
+    "a flat row, further down": {"order.customer.email": SECRET, "order.customer.email.work": SECRET},
+    "half of a flat row": {"order.customer": {"email": SECRET}},
+    "lines of JSON": f'{{"customer": {{"email": "{SECRET}"}}}}\n{{"a": 1}}',
+    "JSON behind a schema's number": f'\0\0\0\0\x07{{"customer": {{"email": "{SECRET}"}}}}',
+    "bytes with a schema's number": f'\0\0\0\0\x07{{"customer": {{"email": "{SECRET}"}}}}'.encode(),
+    "JSON in JSON in JSON": json.dumps(json.dumps(json.dumps({"customer": {"email": SECRET}}))),
+    "JSON behind a mark": "\ufeff" + json.dumps({"customer": {"email": SECRET}}),
+    "what Python prints": str({"customer": {"email": SECRET}}),
+    "another form of a letter": {"Zoe\u0308": SECRET},
+    "an escaped letter": 'x {"Zo\\u00eb": "' + SECRET + '"}',
+}
+
+
+@pytest.mark.parametrize("value", WITH_IT.values(), ids=WITH_IT)
+def test_a_path_leads_to_what_it_means_however_that_is_written(value: Any, tmp_path: Path) -> None:
+    with (
+        recording(tmp_path, redact=["customer.email", "Zo\u00eb"], payload="full") as made,
+        made.task("p").epoch(0) as task,
+    ):
+        assert clonoscope.external(given_back, value) is value
+        task.take(0, record=["k", 0, {"deeper": [value]}])
+        task.output(["k", 0, value])
+        task.message("out", "k", value if isinstance(value, str | bytes) else json.dumps(value))
+        task.state(1, [value])
+        made.dump(tmp_path / "bundle")
+    assert found_in(tmp_path, [SECRET]) == []
+
+
+def test_what_is_called_otherwise_stays(tmp_path: Path) -> None:
+    values = [{"a.b": 1, "email": 2, "customers.email": 3}, "email of a customer", '{"email": 1', b"\xff{"]
+    redaction = Redaction(["customer.email"])
+    assert [redaction.kept(to_json(value)) for value in values[:2]] == values[:2]
+    assert redaction.kept(values[2]) != values[2]  # it may be what is meant
 
 
 @pytest.mark.parametrize("stays", [True, False])
