@@ -12,6 +12,9 @@ SUBTASKS_MOST = MAX_PARALLELISM - 1
 """Numbers of subtasks are less than that."""
 TASKS_MOST = (1 << 16) - 1  # and one to say it
 RECORDS_MOST = (1 << 32) - 1
+MEMBERS_MOST = 1_900_000  # and those that are no task's
+# Of one epoch: determinants, records, hashes, outputs, a border and a state.
+_MEMBERS_OF_AN_EPOCH = 6
 # Of a run of records, each of which has a line of its own.
 LINES_MOST = 1 << 26
 NAMES_MOST_BYTES = 8 << 20
@@ -43,6 +46,29 @@ def fitting(attempts: Sequence[AttemptLog]) -> tuple[list[AttemptLog], list[str]
 def _said(names: list[str], why: str) -> str:
     more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
     return f"not in this bundle, as {why}: {', '.join(names[:3])}{more}"
+
+
+class TooManyMembers(Exception):
+    """Of all epochs a bundle has no room."""
+
+
+def first_epochs(attempts: Sequence[AttemptLog]) -> dict[str, int]:
+    """Of each task that has more epochs than there is room for, the first that is in the bundle: the last ones stay,
+    and of tasks that have few, all."""
+    found: dict[str, list[int]] = {}
+    for log in attempts:
+        found.setdefault(log.task, []).extend(one.epoch or 0 for one in log.entries() if one.kind == "epoch")
+    left, tasks = MEMBERS_MOST // _MEMBERS_OF_AN_EPOCH, len(found)
+    first: dict[str, int] = {}
+    for task, epochs in sorted(found.items(), key=lambda one: len(one[1])):
+        most = max(left // tasks, 1)
+        if len(epochs) > most:
+            *_, before, begins = (epochs := sorted(epochs))[: len(epochs) - most + 1]
+            # One that was executed several times is there each time, or not at all.
+            later = (one for one in epochs if one > begins)
+            first[task] = next(later, begins) if before == begins else begins
+        left, tasks = left - min(len(epochs), most), tasks - 1
+    return first
 
 
 def takes(channel: int, first: int, records: int) -> Iterator[Take]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from clonoscope.fitting import LINES_MOST, UNNAMED, Names, fitting, takes
+from clonoscope import fitting
+from clonoscope.fitting import UNNAMED, Names, TooManyMembers, first_epochs, takes
 from clonoscope.json_values import json_in
 from clonoscope.reading import AttemptLog, Entry, Process, attempts_of, processes_of
 from clonoscope.recording import OUTSIDE
@@ -32,11 +33,19 @@ def publish(folder: Path, out: str | os.PathLike[str] | None = None) -> Path:
         raise ReplayError(
             "nothing is recorded here yet", path=str(folder), remedy="Record with clonoscope.start, then dump again"
         )
-    attempts, left = fitting(attempts)
+    attempts, left = fitting.fitting(attempts)
     target = Path(out) if out is not None else next_dump(folder)
-    processes = processes_of(folder)
+    try:
+        return _written(folder, target, attempts, left, {})
+    except TooManyMembers:
+        return _written(folder, target, attempts, left, first_epochs(attempts))
+
+
+def _written(
+    folder: Path, target: Path, attempts: Sequence[AttemptLog], left: Sequence[str], first: Mapping[str, int]
+) -> Path:
     with BundleWriter(target) as writer:
-        publisher = _Publisher(writer, processes)
+        publisher = _Publisher(writer, processes_of(folder), first)
         for log, after in zip(attempts, [*attempts[1:], None], strict=True):
             publisher.attempt(log, after if after is not None and after.task == log.task else None)
         publisher.tell_left(left)
@@ -89,8 +98,11 @@ class _OfTask:
 
 
 class _Publisher:
-    def __init__(self, writer: BundleWriter, processes: list[Process]):
+    def __init__(self, writer: BundleWriter, processes: list[Process], first: Mapping[str, int]):
+        """`first`: the epoch of a task that its members begin with, where there is no room for those before."""
         self.writer = writer
+        self.first = first
+        self.members = 0
         self.processes = processes
         started = [one.described["started_us"] for one in processes if "started_us" in one.described]
         self.origin_us = min(started, default=0) // 1000 * 1000
@@ -189,6 +201,9 @@ class _Members:
         self.base = self._beginning() - int(meta["taken"])
         self.taken = self.base + int(meta["taken"])
         self.records: dict[tuple[int, int], Any] = {}
+        self.first = publisher.first.get(log.task, 0)
+        # Of members that this epoch has.
+        self.names: set[str] = set()
         self.lines = 0
         self.ended: dict[str, Any] | None = None
         self.last_us = int(meta["at_us"])
@@ -224,6 +239,13 @@ class _Members:
         self._tell_end(after)
 
     def _append(self, name: str, data: bytes) -> None:
+        if self.epoch < self.first:
+            return
+        if name not in self.names:
+            self.names.add(name)
+            self.publisher.members += 1
+            if self.publisher.members > fitting.MEMBERS_MOST and not self.publisher.first:
+                raise TooManyMembers
         self.publisher.writer.append(f"{self.folder}/{name}", data)
 
     def _tell(self, at_us: int, kind: str, **fields: Any) -> None:
@@ -276,8 +298,10 @@ class _Members:
         place = self.log.inputs.get(number, {"topic": "", "partition": number})
         for one in takes(self.task.index(place), first, records):
             self._det(encode(one))
-        if records > LINES_MOST:
-            self._gap(entry.at_us, f"{records:,} records were taken at once, and there are lines for {LINES_MOST:,}")
+        if records > fitting.LINES_MOST:
+            self._gap(
+                entry.at_us, f"{records:,} records were taken at once, and there are lines for {fitting.LINES_MOST:,}"
+            )
             return
         t_us = self.publisher.since_origin(entry.at_us)
         offset = self.base + entry.taken - records
@@ -309,7 +333,10 @@ class _Members:
     def epoch_began(self, entry: Entry) -> None:
         if entry.fields["epoch"] != self.epoch:
             self.offset = 0
-        self.epoch = entry.fields["epoch"]
+            self.names.clear()
+        before, self.epoch = self.epoch, entry.fields["epoch"]
+        if before < self.first <= self.epoch:
+            self._gap(entry.at_us, f"a bundle has no room for members of epochs before {self.first:,}")
         self.task.begins.setdefault(self.epoch, self.taken)
 
     def epoch_ended(self, entry: Entry) -> None:

@@ -172,7 +172,7 @@ def test_a_run_of_more_records_than_a_determinant_counts_is_several(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fitting, "RECORDS_MOST", 10)
-    monkeypatch.setattr("clonoscope.publishing.LINES_MOST", 40)
+    monkeypatch.setattr(fitting, "LINES_MOST", 40)
     with recording(tmp_path) as made, made.task("p").epoch(0) as task:
         task.take_range(0, 25, topic="in")
         task.take_range(100, 145, topic="in")
