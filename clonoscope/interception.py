@@ -79,6 +79,7 @@ class Interception:
         self._replace(os, "urandom", self._urandom())
         self._replace(uuid, "uuid4", self._uuid4())
         self._replace(uuid, "uuid1", self._uuid1())
+        self._replace(random, "seed", self._seed())
         self._put_at(random, "_urandom", self._replaced[id(_REAL_URANDOM)])
         for made in (_Datetime(self), _Date(self), _DatetimeModule(self)):
             self._replaced[id(made._real)] = made
@@ -125,7 +126,7 @@ class Interception:
         if isinstance(log, TaskLog):
             self._tell_of_sharing(log)
         seed = int(log.answer(sys._getframe(1), "seed", secrets.randbits(_SEED_BITS)))
-        random.seed(seed)
+        _REAL_SEED(seed)
         numpy = sys.modules.get("numpy.random")
         if numpy is not None:
             numpy.seed(seed & 0xFFFFFFFF)
@@ -200,6 +201,16 @@ class Interception:
 
         return uuid1
 
+    def _seed(self) -> Callable[..., None]:
+        real = random.seed
+
+        def seed(a: Any = None, version: int = 2) -> None:
+            frame = sys._getframe(1)
+            log = self._log(frame) if a is None else None
+            real(a, version) if log is None else real(int(log.answer(frame, "seed", secrets.randbits(_SEED_BITS))))
+
+        return seed
+
     def _default_rng(self, numpy: Any) -> Callable[..., Any]:
         real = numpy.default_rng
 
@@ -225,7 +236,7 @@ class Interception:
         return made.replace(microsecond=micros)
 
 
-_REAL_URANDOM = os.urandom
+_REAL_URANDOM, _REAL_SEED = os.urandom, random.seed
 _REAL_TIME_NS = time.time_ns
 
 

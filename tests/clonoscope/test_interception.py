@@ -42,6 +42,9 @@ def process():
         random.SystemRandom().random(),
         float(np.random.rand()), int(np.random.default_rng().integers(10**9)), np.random.permutation(50).tolist(),
         FRAME.sample(5)["n"].tolist(),
+        float(np.random.RandomState().rand()), float(np.random.Generator(np.random.PCG64()).random()),
+        random.seed(), random.random(), random.seed(7), random.random(), random.seed(None), random.random(),
+        np.random.seed(), float(np.random.rand()),
     ]
 
 def kinds():
