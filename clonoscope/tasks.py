@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -308,6 +308,14 @@ class Task:
         why = f"{what} could not be recorded: {type(fault).__qualname__}"
         self.log.lose(why)
         self.recording.at_fault(f"{self.id}: {why}")
+
+    def id_by(self, identify: Callable[..., str | None], *of: Any) -> str | None:
+        """An output's id, by what was given for that; where it fails, that is missing, and no job's fault."""
+        try:
+            return identify(*of)
+        except Exception as fault:
+            self._lose("an output's id", fault)
+            return None
 
     def outputs(self, records: Sequence[Any]) -> None:
         """Records that left together, of nobody knows which records: one entry holds as many as it can."""

@@ -183,7 +183,7 @@ class Worker:
         else:
             for item in items:
                 key, _, value = record = self._record(item)
-                self.task.output(record, id=identify(step, key, value), source=())
+                self.task.output(record, id=self.task.id_by(identify, step, key, value), source=())
 
     def _record(self, item: Any) -> list[Any]:
         key, value = item if isinstance(item, tuple) and len(item) == 2 else (None, item)

@@ -154,7 +154,7 @@ class Partitions:
         """A message was given away: that of the record that is being worked on, of this partition."""
         found = self._at_work() if self.outputs else None
         if found is not None:
-            named = None if self.identify is None else self.identify(topic, key, value)
+            named = None if self.identify is None else found.task.id_by(self.identify, topic, key, value)
             found.task.message(topic, key, value, timestamp=timestamp, id=named)
         return found
 

@@ -1,5 +1,6 @@
 """Odd uses: what can be no place of a record is refused, and nothing of them is at the cost of the job."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 import clonoscope
 from clonoscope import Recording
+from clonoscope.adapters.partitions import Partitions
 from tests.clonoscope.recorded import calls_in, dumped, recording, takes_in
 
 
@@ -97,6 +99,21 @@ def test_a_task_whose_folder_cannot_be_is_a_gap(settings: dict[str, Any], tmp_pa
 def test_what_is_no_number_of_a_subtask_is_refused(subtask: Any, tmp_path: Path) -> None:
     with recording(tmp_path) as made, pytest.raises(clonoscope.WrongUse, match="a task can't be called 'p'"):
         made.task("p", subtask)
+
+
+def test_an_id_that_cannot_be_found_is_missing_and_fails_no_job(tmp_path: Path) -> None:
+    with recording(tmp_path, dump_on=()) as made:
+        partitions = Partitions(made, {}, identify=lambda topic, key, value: str(key.decode()))
+        of = partitions.of(".orders", 0)
+        with of.task.epoch(0):
+            partitions.again(".orders", 0)
+            for key in (b"1207", None):
+                assert partitions.output("prices", key, b"{}") is of
+        with dumped(made, tmp_path / "out.zip") as bundle:
+            given = [json.loads(line) for line in bundle.members.read("tasks/~.orders.0/0/sink/0.ndjson").splitlines()]
+            (gap,) = [event["why"] for event in bundle.events() if event["type"] == "gap"]
+    assert [line.get("id") for line in given] == ["1207", None]
+    assert gap == "an output's id could not be recorded: AttributeError"
 
 
 def test_offsets_may_be_numbers_of_numpy(small: int, tmp_path: Path) -> None:

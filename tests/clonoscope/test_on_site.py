@@ -32,6 +32,30 @@ def test_the_same_code_gives_the_same_again_and_nothing_is_called(site: Site) ->
     assert outcome["sentence"].startswith("Attempt 0 of orders.0 gives the same again: 6 outputs, of 6 records")
 
 
+def test_records_that_are_none_are_given_and_held_against_as_they_were(site: Site) -> None:
+    odd = ["text", {"a": 1}, ["k", 1.5, 2], 7, [None, None, "text"], ["k", 2**64, 1]]
+
+    def run(made: Recording) -> None:
+        with made.task("echo", operator="echo:process").epoch(0) as task:
+            for offset, record in enumerate(odd):
+                task.take(offset, topic="in", record=record)
+                task.output(record)
+
+    bundle = site.record("odd", run)
+    for gives, verdict in (
+        ("record", "identical"),
+        ("[None, None, record]", "diverged"),
+        ("'other' if record == 7 else record", "diverged"),
+    ):
+        site.write("echo", f"def process(record):\n    yield {gives}\n")
+        outcome, _ = site.replay(bundle)
+        assert outcome["verdict"] == verdict, outcome
+    assert (outcome["detail"]["asked"], outcome["detail"]["logged"]) == ('"other"', "7"), outcome
+    out = site.folder / "kept.zip"
+    assert site.command("minimise", bundle, "--to", out).returncode == 0
+    assert site.replay(out)[0]["verdict"] == "diverged"
+
+
 def test_a_recording_that_was_killed_is_followed_to_where_it_breaks_off(site: Site) -> None:
     site.write(
         "job",
