@@ -25,9 +25,8 @@ def main() -> int:
     said: dict[str, Counter[str]] = defaultdict(Counter)
     named: dict[str, Counter[str]] = defaultdict(Counter)
     faults = worlds = 0
-    for one in side_by_side(
-        partial(_trials, plants=options.plants, wider=options.wider), seeds, processes=options.jobs
-    ):
+    trials = partial(_trials, plants=options.plants, wider=options.wider, ends=options.ends)
+    for one in side_by_side(trials, seeds, processes=options.jobs):
         faults, worlds = faults + _tell(one), worlds + 1
         for what in one.said:
             said[what.question][f"{what.truth or 'unknown'}: {what.verdict}"] += 1
@@ -44,8 +43,8 @@ def main() -> int:
     return 1 if faults else 0
 
 
-def _trials(seeds: Sequence[int], plants: int, *, wider: bool) -> list[Trial]:
-    return [trial(seed, plants, wider=wider) for seed in seeds]
+def _trials(seeds: Sequence[int], plants: int, *, wider: bool, ends: bool) -> list[Trial]:
+    return [trial(seed, plants, wider=wider, ends=ends) for seed in seeds]
 
 
 def _tell(one: Trial) -> int:
@@ -69,7 +68,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--worlds", type=int, default=3_000)
     parser.add_argument("--seed", type=int, default=0, help="of the first world")
     parser.add_argument("--plants", type=int, default=2, help="faults planted into each recording")
-    parser.add_argument("--wider", action="store_true", help="faults of more than one frame, determinant or line")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--wider", action="store_true", help="faults of more than one frame, determinant or line")
+    kinds.add_argument(
+        "--ends", action="store_true", help="faults at the ends of attempts that others followed, 8 kinds"
+    )
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no world is begun after so many")
     parser.add_argument("--inexact", action="store_true", help="only worlds that do not promise exactly once of states")
     parser.add_argument("--jobs", type=int, default=1, help="processes")

@@ -18,12 +18,13 @@ from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.log.codec import decode_all
 from replay.log.deltas import decode_extents
-from replay.log.determinants import Order, Rng, Timestamp
+from replay.log.determinants import Order, Rng, SourceCheckpoint, Timestamp
 from replay.model import MAIN
 from replay.runtime.body.records import RecordReader
 from tests.replay.debugger.diverging.known import ARRIVALS
 
 _US_PER_MS = 1000
+_LATER = 1 << 62
 _BOUNDS = ("attempt-started", "task-failed")
 
 
@@ -34,15 +35,17 @@ def why_no_trace(undamaged: dict[str, bytes], plant: Plant) -> str | None:
         return None
     _, task, attempt, *_ = plant.member.split("/")
     left = Left.of(undamaged, task, int(attempt))
-    if left is None:
+    if left is None or (left.lingers and argue is not _chosen_otherwise):
         return None
     why = argue(left, plant)
-    return None if why is None else f"attempt {attempt} of {task} ended at {left.ended_us} us: {why}"
+    ended = "ran on, fenced, for as long as nobody tells" if left.lingers else f"ended at {left.ended_us} us"
+    return None if why is None else f"attempt {attempt} of {task} {ended}: {why}"
 
 
 @dataclass(frozen=True)
 class Left:
-    """What an attempt that ended left behind."""
+    """What an attempt that ended left behind. One that `lingers` was only taken for failed, and ran on: nobody
+    tells for how long, but where its host went."""
 
     bundle: Bundle
     members: dict[str, bytes]
@@ -50,15 +53,21 @@ class Left:
     attempt: int
     ended_us: int
     events: list[dict[str, Any]]
+    lingers: bool = False
 
     @classmethod
     def of(cls, members: dict[str, bytes], task: str, attempt: int) -> Left | None:
-        """None of one that nothing ended, or that was only taken for failed and ran on."""
+        """None of one that nothing ended."""
         events = [json.loads(line) for line in members["events.ndjson"].splitlines()]
         ends = [one for one in events if _ends(one, task, attempt)]
-        if not ends or ends[0].get("cause") == "suspected":
+        if not ends:
             return None
-        return cls(Bundle(MembersInMemory(members)), members, task, attempt, ends[0]["t_us"], events)
+        lingers, ended_us = ends[0].get("cause") == "suspected", ends[0]["t_us"]
+        if lingers:
+            host = ends[0].get("host")
+            gone = (one["t_us"] for one in events if one.get("host") == host and _struck_its_host(one))
+            ended_us = min((t_us for t_us in gone if t_us >= ended_us), default=_LATER)
+        return cls(Bundle(MembersInMemory(members)), members, task, attempt, ended_us, events, lingers)
 
     # --- what there is ---
 
@@ -136,6 +145,10 @@ def _ends(event: dict[str, Any], task: str, attempt: int) -> bool:
     return event["type"] in _BOUNDS and (event.get("task"), event.get("attempt")) == (task, after)
 
 
+def _struck_its_host(event: dict[str, Any]) -> bool:
+    return event["type"] == "task-failed" and str(event.get("cause")).startswith("host")
+
+
 # --- what arrived ---
 
 
@@ -150,9 +163,10 @@ def _never_came(left: Left, plant: Plant) -> str | None:
         for _, one in read_receipts(data)
     ]
     channel = left.bundle.graph.task(left.task).inputs[int(folder.split("/")[3].removeprefix("received-"))]
-    counted = [one for one in left.events if one.get("channel") == channel and one.get("received")]
+    own = [one for one in left.events if (one.get("at"), one.get("attempt")) == (left.task, left.attempt)]
+    counted = [one for one in own if one.get("channel") == channel and one.get("received")]
     shared = [one for one in left.sent if one.delta and one.t_us >= gone.received_us]
-    returned = [one for one in left.events if one["type"] == "determinants-returned" and one.get("at") == left.task]
+    returned = [one for one in own if one["type"] == "determinants-returned"]
     if max(arrived) > gone.received_us or arrived.count(gone.received_us) > 1 or shared:
         return None
     if any(one["t_us"] >= gone.received_us for one in (*counted, *returned)):
@@ -271,10 +285,31 @@ def _chosen_otherwise(left: Left, plant: Plant) -> str | None:
     return "it cut and sent nothing after that choice, and nobody else has it"
 
 
+def _not_chosen(left: Left, plant: Plant) -> str | None:
+    """The last choice of its main log: it may have ended before it came to that."""
+    data = left.members[plant.member]
+    at, _, gone = list(decode_all(data))[-1]
+    _, _, _, thread, member = plant.member.split("/")
+    epoch = int(member.removesuffix(".det"))
+    if thread != MAIN or at != plant.offset or isinstance(gone, Order | SourceCheckpoint):
+        return None  # a take tells of the one, a snapshot of the other
+    begin = f"tasks/{left.task}/{left.attempt}/{MAIN}/"
+    later = [name for name in left.members if name.startswith(begin) and int(name[len(begin) : -4]) > epoch]
+    if later or left.known_upto() > (epoch, at):
+        return None
+    if not left.bundle.graph.task(left.task).outputs and left.lines:
+        return None  # what it wrote may tell
+    came_us = [one.taken_us for one in left.receipts if one.taken] + [one["t_us"] for one in left.lines]
+    if any(t_us >= max(came_us, default=0) for t_us in left.told):
+        return None
+    return "it cut and sent nothing after that choice, nobody else has it, and it may have ended before"
+
+
 _ARGUMENTS: dict[str, Callable[[Left, Plant], str | None]] = {
     "receipt dropped": _never_came,
     "source record removed": _not_done,
     "sink record removed": _not_done,
     "sending dropped": _not_sent,
     "determinant changed": _chosen_otherwise,
+    "determinant dropped": _not_chosen,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from bench.truths.ends import AT_ENDS, planted_at_an_end
 from bench.truths.plants import KINDS, Plant, planted
 from bench.truths.traceless import why_no_trace
 from bench.truths.wider_plants import WIDER, planted_widely
@@ -55,8 +56,9 @@ class Trial:
     plants: list[Named] = field(default_factory=list)
 
 
-def trial(seed: int, plants: int = 0, *, wider: bool = False) -> Trial:
-    """Of the world of that seed; `plants`: how many faults, of one kind after the other; `wider`: of those kinds."""
+def trial(seed: int, plants: int = 0, *, wider: bool = False, ends: bool = False) -> Trial:
+    """Of the world of that seed; `plants`: how many faults, of one kind after the other; `wider`: of those kinds;
+    `ends`: at the ends of attempts that others followed."""
     known = known_world(seed)
     bundle = known.bundle
     sections = processing(bundle), delivery(bundle)
@@ -71,10 +73,10 @@ def trial(seed: int, plants: int = 0, *, wider: bool = False) -> Trial:
     if known.truth.refuted and sections[1].verdict == EXACTLY_ONCE:
         found.faults.append("delivery is called exactly once, and the results refute it")
     found.faults += [*_wrong(found.said), *_wrong_of_vertices(known, sections[0]), *_alarms(sections)]
-    kinds, plant_one = (list(WIDER), planted_widely) if wider else (list(KINDS), planted)
+    kinds, plant_one = (WIDER, planted_widely) if wider else (AT_ENDS, planted_at_an_end) if ends else (KINDS, planted)
     before = {text for section in sections for text in _texts(section)}
     for number in range(plants):
-        plant = plant_one(kinds[(seed * plants + number) % len(kinds)], known.members, seed)
+        plant = plant_one(list(kinds)[(seed * plants + number) % len(kinds)], known.members, seed)
         if plant is not None:
             found.plants.append(_named(known, plant, before))
     return found

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from replay.debugger.agreeing.alignment import check_alignment
 from replay.debugger.agreeing.answered import check_answered, check_answers
+from replay.debugger.agreeing.calls import check_calls
 from replay.debugger.agreeing.connections import check_connections
 from replay.debugger.agreeing.contents import check_records, check_states
 from replay.debugger.agreeing.ended import check_ended
@@ -70,6 +71,7 @@ def check_attempt(source: RecordingSource, story: Story, task: TaskId, attempt: 
         check_receipts(source, story, ends, i)
     check_takes(source, task, attempt)
     check_readings(source, story, task, attempt)
+    check_calls(source, task, attempt)
     for k in range(len(shape.outputs)):
         check_output(source, story, task, attempt, k)
 

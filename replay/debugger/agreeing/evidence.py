@@ -11,6 +11,7 @@ from replay.bundle.frames import FROM_IN_FLIGHT, HELD_BACK, IS_EVENT, BufferFram
 from replay.bundle.members import member_name
 from replay.causality.life import life_of
 from replay.debugger.agreeing.copies import first_difference_from_copies
+from replay.debugger.agreeing.going_out import GoingOut
 from replay.debugger.agreeing.sendings import Sent, read_sent
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
@@ -53,7 +54,7 @@ class _OutputCheck:
         self.held_back = self._held_back_count()
         self.life = life_of(story.lives, task, attempt)
         self.own_end = 0  # where the determinant of the buffer in hand ends, in the output's own log
-        self.connected_until_us = self._connected_until_us()
+        self.going_out = GoingOut(source, story, task, attempt, k)
         self.track = Track.of(source, task, attempt) if self.exact and self.logged else Track()
 
     def run(self) -> None:
@@ -204,9 +205,10 @@ class _OutputCheck:
 
     def _check_sendings(self, placed: Placed) -> None:
         frame = placed.frame
-        if frame.seq not in self.sent:
+        sendings = self.sent.get(frame.seq, ())
+        if self.going_out.must_have_left(frame, self.own_end, sendings) and not sendings:
             self._check_not_sent(placed)
-        for n, sent in enumerate(self.sent.get(frame.seq, ())):
+        for n, sent in enumerate(sendings):
             if sent.sending != n:
                 why = f"has a sending numbered {sent.sending} where {n} follows ({_at(sent)})"
                 self._differs(placed, why, sent.path, other_offset=sent.offset)
@@ -227,10 +229,7 @@ class _OutputCheck:
                 self._differs(placed, why, sent.path, other_offset=sent.offset, thread=self.thread)
 
     def _check_not_sent(self, placed: Placed) -> None:
-        """What is cut goes out in that moment, unless its receiver is not there."""
-        frame, life = placed.frame, self.life
-        if frame.held_back or life is None or frame.t_us >= min(self.connected_until_us, life.ended_us):
-            return
+        frame = placed.frame
         member = member_name(self.task, self.attempt, f"sent-{self.k}", frame.epoch, "dlt")
         untold = (
             f"no channel-lost event before {frame.t_us} us tells attempt {self.attempt} of {self.task} that "
@@ -256,17 +255,6 @@ class _OutputCheck:
     @property
     def _keeps_sendings(self) -> bool:
         return any(name.endswith(".dlt") and "/sent-" in name for name in self.source.members.names("tasks/"))
-
-    def _connected_until_us(self) -> int:
-        """How long events tell of nothing but a connection; 0 where they don't tell."""
-        protocol = self.source.manifest.protocol
-        begins_connected = self.attempt == 0 or self.story.was_rolled_back_to(self.task, self.attempt)
-        tells = self.story.records_states or protocol.name == "coordinated"  # where no recovery has states
-        if not (self.exact and begins_connected and tells) or protocol.waits:
-            return 0
-        events = self.story.of_attempt.get((self.task, self.attempt), ())
-        lost = (one for one in events if one.get("type") == "channel-lost" and one.get("channel") == self.channel.id)
-        return min((int(one["t_us"]) for one in lost), default=1 << 62)
 
     def _check_live(self, placed: Placed, sent: Sent, n: int) -> None:
         frame = placed.frame

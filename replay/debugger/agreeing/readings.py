@@ -21,7 +21,7 @@ _US_PER_MS = 1000
 def check_readings(source: RecordingSource, story: Story, task: TaskId, attempt: int) -> None:
     """Raises `DivergenceFound` at the first reading that goes back, or that tells a time which was still to come."""
     life = life_of(story.lives, task, attempt)
-    if source.manifest.clock.kind != "virtual" or life is None or life.lingers:
+    if source.manifest.clock.kind != "virtual" or life is None:
         return
     passed = _passed(source, task, attempt)
     origin_ms, at, before_ms = source.manifest.clock.origin_ms, 0, None
@@ -33,8 +33,8 @@ def check_readings(source: RecordingSource, story: Story, task: TaskId, attempt:
             while at < len(passed) and passed[at].place < (epoch, offset + length):
                 at += 1
             by = passed[at] if at < len(passed) else _Passed((epoch, offset), life.ended_us, "the attempt ended")
-            # One that nothing ended went on behind the last event.
-            is_known = at < len(passed) or life.ended_by != ENDED_WITH_RECORDING
+            # One that nothing ended went on behind the last event, and one that was only suspected behind its own end.
+            is_known = at < len(passed) or not (life.lingers or life.ended_by == ENDED_WITH_RECORDING)
             if is_known and one.value > (latest_ms := origin_ms + by.t_us // _US_PER_MS):
                 why = f"but {by.why} at {by.t_us} us, which is {latest_ms} ms by that clock"
                 raise _impossible(path, offset, task, epoch, one.value, why, by)

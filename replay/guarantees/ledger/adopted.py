@@ -6,19 +6,18 @@ from replay.bundle.members import member_name
 from replay.debugger.outcome import DivergenceFound
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.answers import first_difference
-from replay.debugger.recorded.story import extents_of
+from replay.debugger.recorded.story import Story
 from replay.model import TaskId, Thread
 
 
-def check_adopted(source: RecordingSource) -> None:
+def check_adopted(source: RecordingSource, story: Story) -> None:
     """Raises `DivergenceFound` at the first log that does not begin as that of any attempt before it, as far as events
-    say that it was returned."""
-    for event in source.events():
-        task, attempt = str(event.get("at")), event.get("attempt")
-        if event.get("type") != "determinants-received" or event.get("of") != task or type(attempt) is not int:
+    say that it was returned, by answers that counted when it began to replay."""
+    for task, attempt in sorted(story.starts):
+        if task not in source.graph:
             continue
-        for of, thread, epoch, upto in extents_of(event):
-            if of == task and task in source.graph and thread in source.graph.task(task).threads:
+        for (thread, epoch), upto in story.returned_to(task, attempt).items():
+            if thread in source.graph.task(task).threads:
                 _check(source, TaskId(task), attempt, Thread(thread), epoch, upto)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from replay.bundle.members import member_name
+from replay.debugger.agreeing.calls import check_calls
 from replay.debugger.agreeing.contradictions import OF_ALL
 from replay.debugger.agreeing.evidence import check_output
 from replay.debugger.agreeing.lacking import proven_lacks
@@ -18,11 +19,11 @@ from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.errors import ReplayError, printable
 from replay.guarantees.ledger.adopted import check_adopted
+from replay.guarantees.ledger.emitted import check_emitted
 from replay.guarantees.ledger.executions import Executions
 from replay.guarantees.ledger.numbers import (
     check_arrivals,
     check_counted,
-    check_emitted,
     check_orders,
     check_sendings,
     check_snapshots_reached,
@@ -123,7 +124,7 @@ def _checks(source: RecordingSource, executions: Executions) -> Iterator[Callabl
     for check in OF_ALL:
         yield partial(check, source, executions.story)
     yield partial(check_transits, source, executions.story)
-    yield partial(check_adopted, source)
+    yield partial(check_adopted, source, executions.story)
     for channel in source.graph.channels:
         yield partial(check_sendings, source, channel)
         yield partial(check_arrivals, source, channel)
@@ -145,6 +146,7 @@ def _of_attempt(
     yield partial(check_orders, source, task, attempt)
     yield partial(check_snapshots_reached, source, executions, task, attempt)
     yield partial(check_readings, source, story, task, attempt)
+    yield partial(check_calls, source, task, attempt)
     yield partial(check_epochs_of_lines, source, task, attempt)
     for k in range(len(shape.outputs)):
         yield partial(check_output, source, story, task, attempt, k)

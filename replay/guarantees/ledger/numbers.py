@@ -13,7 +13,6 @@ from replay.debugger.recorded.members import barrier_of, placed_buffers, placed_
 from replay.guarantees.ledger.executions import Executions
 from replay.log.determinants import Order
 from replay.model import MAIN, Channel, TaskId
-from replay.runtime.body.records import RecordReader
 
 
 def check_sendings(source: RecordingSource, channel: Channel) -> None:
@@ -101,33 +100,6 @@ def check_snapshots_reached(source: RecordingSource, executions: Executions, tas
                     lacks=f"tasks/{task}/{attempt}/",
                     channel=channel,
                 )
-
-
-def check_emitted(source: RecordingSource, executions: Executions, task: TaskId, attempt: int) -> None:
-    """Raises `Missing` at the first record that a source gave away and is not recorded to have read."""
-    read = {line.get("offset") for line in source.source(task, attempt)}
-    begins = _number(_restored(source, executions, task, attempt), "source", "offset")
-    for k, output in enumerate(source.graph.task(task).outputs):
-        reader, whole, placed = RecordReader(output.channel), set[int](), None
-        for placed in placed_buffers(source, task, attempt, k):
-            for record in [] if placed.frame.is_event else reader.feed(placed.frame.payload):
-                whole.update(offset for of, offset in record.lineage or () if of == task)
-                gone = [offset for of, offset in record.lineage or () if of == task and begins <= offset not in read]
-                if gone:
-                    member = member_name(task, attempt, "source", placed.frame.epoch, "ndjson")
-                    raise Missing(
-                        f"{placed.path} at offset {placed.offset} has what came of record {gone[0]} of {task}, which "
-                        f"attempt {attempt} is not recorded to have read ({member}).",
-                        lacks=member,
-                    )
-        if placed is not None and reader.partial_bytes and whole and read <= whole:
-            member = member_name(task, attempt, "source", placed.frame.epoch, "ndjson")
-            raise Missing(
-                f"{placed.path} at offset {placed.offset} ends within a record, and every record that attempt "
-                f"{attempt} of {task} is recorded to have read went out whole before it ({member}).",
-                lacks=member,
-                other_member=placed.path,
-            )
 
 
 def check_counted(source: RecordingSource, executions: Executions, task: TaskId, attempt: int) -> None:

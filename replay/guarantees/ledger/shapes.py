@@ -9,6 +9,7 @@ from replay.jobs.load_balance import Dispatcher
 from replay.jobs.pass_through import PassThrough, Relay, Sink, Source
 from replay.jobs.registry import OPERATORS, operator_name
 from replay.jobs.word_count import Count
+from replay.runtime.body.event_time import INGESTION
 from replay.runtime.operators.functional import Filter, FlatMap, Map
 
 _ONE_FOR_ONE = frozenset(map(operator_name, (Churn, PassThrough, Relay, Dispatcher, Enrich, Count, Source)))
@@ -16,6 +17,7 @@ _FOLLOWS = frozenset(
     name for name, one in OPERATORS.items() if isinstance(one, type) and issubclass(one, Map | Filter | FlatMap)
 )
 _WRITES_EACH = frozenset(map(operator_name, (Sink,)))
+_HANDS_ON = frozenset(map(operator_name, (Source,)))
 OF_A_TIMER = TIMER_KEY
 """The key of records that a timer emitted: they come on top of one for each."""
 
@@ -23,6 +25,12 @@ OF_A_TIMER = TIMER_KEY
 def writes_each(source: RecordingSource, task: str) -> bool:
     """Whether a sink gives each record that it takes to the outside, and nothing else."""
     return source.graph.vertex_of(task).operator in _WRITES_EACH
+
+
+def hands_on(source: RecordingSource, task: str) -> bool:
+    """Whether a source gives each record that it reads away as it is, and nothing else."""
+    vertex = source.graph.vertex_of(task)
+    return vertex.operator in _HANDS_ON and vertex.options.get("time") != INGESTION  # which stamps each
 
 
 def ways_to(source: RecordingSource, task: str) -> dict[str, int] | None:

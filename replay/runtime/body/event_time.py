@@ -12,6 +12,9 @@ from replay.runtime.operators import Clock, Timer
 if TYPE_CHECKING:
     from replay.runtime.body.task import TaskBody
 
+INGESTION = "ingestion"
+"""The option `time` of a source that stamps its records with its own clock."""
+
 
 class EventTime:
     """Of a task with inputs: the least of their watermarks."""
@@ -59,7 +62,7 @@ class SourceTime:
 
     def __init__(self, body: TaskBody, clock: Clock, event_time: EventTime):
         options = body.options.get("watermarks")
-        self.ingestion = body.options.get("time") == "ingestion"
+        self.ingestion = body.options.get("time") == INGESTION
         self.marks = None if options is None else SourceWatermarks(options, ingestion=self.ingestion)
         # A source that knows how many records there are ends event time with the last one.
         records = body.options.get("records")

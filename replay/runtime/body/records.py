@@ -59,8 +59,13 @@ class RecordReader:
         self._bodies = BodyReader()
 
     @property
+    def partial(self) -> bytes:
+        """What is there of a record whose end isn't, its length included."""
+        return self._rest
+
+    @property
     def partial_bytes(self) -> int:
-        """How much of a record is there whose end isn't."""
+        """How much that is."""
         return len(self._rest)
 
     def feed(self, payload: bytes) -> list[Record]:

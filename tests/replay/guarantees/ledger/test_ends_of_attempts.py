@@ -14,7 +14,8 @@ from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.guarantees.ledger import delivery, processing
 from replay.log.codec import decode_all, encode
-from replay.log.determinants import IgnoreCheckpoint
+from replay.log.determinants import IgnoreCheckpoint, Serializable, Timestamp
+from replay.model import json_bytes, read_json
 
 
 def without(known: Known, kind: str, member: str, which: int) -> Plant:
@@ -43,6 +44,9 @@ NAMED = [
     pytest.param(9_300_016, "select.0/0/sent-0/0.buf", -1, id="a buffer was sent that was never cut"),
     pytest.param(9_300_003, "source.0/0/source/0.ndjson", -1, id="a metric counts one record more"),
     pytest.param(9_300_028, "source.1/0/source/1.ndjson", -1, id="a metric counts it, and storage went on"),
+    pytest.param(9_300_054, "split.0/0/sent-0/0.dlt", -1, id="the storage had its determinant, so it went out"),
+    pytest.param(9_300_077, "map-1.1/2/sent-0/0.dlt", -1, id="the buffer before went out as it was cut"),
+    pytest.param(9_300_062, "source.0/0/source/0.ndjson", -1, id="a part of it went out, and of another one elsewhere"),
     pytest.param(9_300_037, "sink.0/0/received-0/5.rcv", -1, id="an event counts one arrival more"),
 ]
 
@@ -67,6 +71,37 @@ def test_a_log_that_is_not_what_its_recovery_was_given_is_named() -> None:
     changed = determinant_changed(Random(0), name, known.members[name])
     assert changed is not None
     assert any(name in one for one in wanted({**known.members, name: changed[1]}))
+
+
+def test_an_answer_that_a_later_one_replaced_binds_nobody() -> None:
+    """Its channel was lost, and what was returned over the next one was less."""
+    known = known_world(9_500_326)
+    assert processing(known.bundle).verdict == known.truth.processing
+
+
+def test_a_call_that_gave_a_value_and_raised_is_named() -> None:
+    known, name = known_world(9_300_073), "tasks/map-2.0/0/main/0.det"
+    data = known.members[name]
+    begin, _ = spans_of(name, data)[-1]
+    _, _, call = list(decode_all(data))[-1]
+    assert isinstance(call, Serializable)
+    both = Serializable.of(3, json_bytes({**read_json(call.content), "value": 1}))
+    assert not any(name in one for one in wanted(known.members))
+    assert any(name in one for one in wanted({**known.members, name: data[:begin] + encode(both)}))
+
+
+def test_what_a_suspected_attempt_read_off_its_clock_last_leaves_no_trace() -> None:
+    known, name = known_world(9_300_074), "tasks/source.0/0/main/1.det"
+    data = known.members[name]
+    spans = list(decode_all(data))
+    last, other = ((at, length, one) for at, length, one in (spans[-1], spans[1]))
+    for (at, length, one), is_traceless in ((last, True), (other, False)):
+        later = encode(
+            replace(one, **({"value": one.value + 7} if isinstance(one, Timestamp) else {"record_count": 7}))
+        )
+        changed = {**known.members, name: data[:at] + later + data[at + length :]}
+        why = why_no_trace(known.members, Plant("determinant changed", name, at, changed))
+        assert (why is not None) == is_traceless
 
 
 def test_metrics_say_nothing_of_what_a_recording_may_leave_out() -> None:
@@ -96,6 +131,7 @@ NO_TRACE = [
         9_300_045, "source record removed", "source.1/0/source/0.ndjson", id="read last, and nothing followed"
     ),
     pytest.param(9_300_018, "source record removed", "source.1/2/source/0.ndjson", id="read last, and cut nowhere"),
+    pytest.param(9_300_101, "determinant dropped", "count.0/0/main/1.det", id="chosen last, and nobody has it"),
     pytest.param(9_300_051, "sending dropped", "dispatch.1/0/sent-1/1.dlt", id="sent again to who failed"),
 ]
 
