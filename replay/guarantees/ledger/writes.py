@@ -153,13 +153,36 @@ class _Sink:
         if not writes_each(self.source, self.task):
             return self._written(found.kind)
         for name in self.source.graph.task(self.task).inputs:
+            taken = []
             for _, _, entry in Takes.read(self.source, self.executions, self.source.graph.channel(name)).entries():
                 if entry.lineage is None:
                     return self._written(found.kind)
-                due[name_of(entry.lineage)] += 1
-                if found.kind not in _AT_CHECKPOINTS or entry.epoch < self.executions.last_completed:
-                    must[name_of(entry.lineage)] += 1
+                taken.append((name_of(entry.lineage), entry.epoch))
+            due.update(lineage for lineage, _ in taken)
+            must.update(self._final(taken, found.kind))
         return due, must
+
+    def _final(self, taken: list[tuple[str, int]], kind: str) -> Iterator[str]:
+        """Of an input's records those that must be outside. What was taken last, after the last completed checkpoint,
+        may be under way still."""
+        completed = self.executions.last_completed
+        if kind in _AT_CHECKPOINTS:
+            yield from (lineage for lineage, epoch in taken if epoch < completed)
+            return
+        left = Counter(lineage for lineage, _ in taken) - self._own()
+        end = len(taken)
+        while self._goes_out_at_once(kind) and end and left[taken[end - 1][0]] and taken[end - 1][1] >= completed > 0:
+            end -= 1
+            left[taken[end][0]] -= 1
+        yield from (lineage for lineage, _ in taken[:end])
+
+    def _own(self) -> Counter[str]:
+        """The lines of the execution that counts."""
+        path = self.executions.surviving(self.task)
+        return Counter(str(one.lineage) for one in self.lines if in_path(path, one.attempt, one.epoch))
+
+    def _goes_out_at_once(self, kind: str) -> bool:
+        return kind == "plain" or (kind not in _AT_CHECKPOINTS and not self.source.manifest.protocol.logs)
 
     def _written(self, kind: str) -> tuple[Counter[str], Counter[str]]:
         own = [one for one in self.lines if one.stays]
@@ -179,6 +202,17 @@ class _Sink:
             elif not due[name]:
                 found.undone.append(self._counted(those))
         self._count_lost(found, {name for name, count in must.items() if len(given.get(name, ())) < count})
+        if self._goes_out_at_once(found.kind) and writes_each(self.source, self.task):
+            self._count_not_again(found, due, given)
+
+    def _count_not_again(self, found: Writes, due: Counter[str], given: dict[str, list[Write]]) -> None:
+        """Given out by an execution that was undone, and taken by the one that counts with no line to tell of it."""
+        own = self._own()
+        without = sorted(name for name in due - own if len(given.get(name, ())) > own[name])
+        if without:
+            what = of_origins(_origins(without[0]))
+            why = f"{what} was taken again, and no line tells of its output then"
+            found.unknown.append((why, f"tasks/{self.task}/…/sink/"))
 
     def _count_lost(self, found: Writes, names: set[str]) -> None:
         """Proven by a line that does not count. Where there is no line, it may be the line that is gone."""
@@ -196,8 +230,7 @@ class _Sink:
 
     def _count_unwritten(self, found: Writes) -> None:
         """Of an attempt that was undone: what it took last, and may have given out as its end came, with no line."""
-        goes_out_at_once = found.kind == "plain" or not self.source.manifest.protocol.logs
-        if found.kind in _AT_CHECKPOINTS or not goes_out_at_once or not writes_each(self.source, self.task):
+        if not self._goes_out_at_once(found.kind) or not writes_each(self.source, self.task):
             return
         counts = self.executions.surviving(self.task)
         for attempt in self.executions.attempts(self.task)[:-1]:

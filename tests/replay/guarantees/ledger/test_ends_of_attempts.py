@@ -79,6 +79,22 @@ def test_an_answer_that_a_later_one_replaced_binds_nobody() -> None:
     assert processing(known.bundle).verdict == known.truth.processing
 
 
+def test_what_a_sink_took_as_the_job_ended_is_under_way() -> None:
+    """What timers gave after the last checkpoint: nobody waits for it."""
+    known = known_world(9_830_033)
+    assert delivery(known.bundle).verdict == known.truth.delivery == "exactly once"
+
+
+def test_what_a_sink_took_again_may_have_been_given_out_again() -> None:
+    """Without the lines of the second time all that is there is as if each had been given out once."""
+    known = known_world(9_500_062)
+    assert known.truth.delivery == "at least once"
+    gone = {name for name in known.members if name.startswith("tasks/sink.0/1/sink/")}
+    assert gone
+    found = delivery(Bundle(MembersInMemory({name: data for name, data in known.members.items() if name not in gone})))
+    assert found.verdict == "undecided"
+
+
 def test_a_call_that_gave_a_value_and_raised_is_named() -> None:
     known, name = known_world(9_300_073), "tasks/map-2.0/0/main/0.det"
     data = known.members[name]
