@@ -14,7 +14,17 @@ from replay.errors import ReplayError, WrongSetting, check, printable
 from replay.guarantees.claims import Section
 from replay.guarantees.coverage import coverage
 from replay.guarantees.cuts import consistent_cuts
-from replay.guarantees.expecting import DELIVERY, PROCESSING, QUESTIONS, RECOVERY, UNDECIDED, Expectation, expectation
+from replay.guarantees.expecting import (
+    DELIVERY,
+    EXACTLY,
+    OUTSIDE,
+    PROCESSING,
+    QUESTIONS,
+    RECOVERY,
+    UNDECIDED,
+    Expectation,
+    expectation,
+)
 from replay.guarantees.formal import formal
 from replay.guarantees.in_one_sentence import together, verdict_sentence
 from replay.guarantees.ledger import delivery, ledger, processing
@@ -22,7 +32,7 @@ from replay.guarantees.recoverability import recoverability
 from replay.guarantees.recovery_time import recovery_time
 from replay.guarantees.recovery_types import recovery_types
 
-VERSION = 3
+VERSION = 4
 """Counts up where sections come, or may decide otherwise: what an earlier one said is to be asked again."""
 
 
@@ -49,8 +59,6 @@ PARTS: dict[str, Part] = {
     "recovery-time": Part("Recovery time", "events and snapshots", recovery_time),
 }
 """All sections, by name, in the order of the report."""
-OUTSIDE = "outside"
-"""The section beside them, for which somebody must say where the outside is."""
 
 
 class Progress(Protocol):
@@ -75,11 +83,13 @@ class Report:
 
     @property
     def verdicts(self) -> dict[str, str | None]:
-        """Of processing and of delivery; None where that was not asked for. What the outside holds decides delivery."""
-        found = {question: self.section(question) for question in QUESTIONS}
-        if self.outside_decides:
-            found[DELIVERY] = self.section(OUTSIDE)
-        return {question: one.verdict if one else None for question, one in found.items()}
+        """Of processing and of delivery; None where that was not asked for. What the outside holds decides delivery:
+        where it was looked at and does not tell, no word of the job makes delivery good."""
+        found = {question: one.verdict if (one := self.section(question)) else None for question in QUESTIONS}
+        outside = self.section(OUTSIDE)
+        if outside is not None and (self.outside_decides or found[DELIVERY] in (None, EXACTLY)):
+            found[DELIVERY] = outside.verdict
+        return found
 
     @property
     def outside_decides(self) -> bool:
@@ -88,17 +98,22 @@ class Report:
         return outside is not None and outside.verdict != UNDECIDED
 
     @property
+    def outside_is_silent(self) -> bool:
+        """Whether the outside was looked at, and did not tell."""
+        return self.section(OUTSIDE) is not None and not self.outside_decides
+
+    @property
     def unmet(self) -> list[str]:
         """What does not meet the expectation. Without one, which of both questions is not answered well; where neither
         was asked, which sections say that something is not good."""
         if self.expected is not None:
             recovery = self.section(RECOVERY)
-            return self.expected.unmet(self.verdicts | {RECOVERY: recovery.verdict if recovery else None})
+            told = self.verdicts | {RECOVERY: recovery.verdict if recovery else None}
+            return self.expected.unmet(told | ({DELIVERY: UNDECIDED} if self.outside_is_silent else {}))
         asked = [one for one in self.sections if one.name in (*QUESTIONS, OUTSIDE)]
         if not asked:
             return [one.name for one in self.sections if one.good is False]
-        passed_over = DELIVERY if self.outside_decides else OUTSIDE
-        return [one.name for one in asked if not one.good and one.name != passed_over]
+        return [one.name for one in asked if not one.good and not (one.name == DELIVERY and self.outside_decides)]
 
     @property
     def good(self) -> bool:
@@ -125,8 +140,9 @@ class Report:
     def _for_the_sentence(self) -> Iterable[Section]:
         """Examples are taken from what decided."""
         for section in self.sections:
-            if section.name != (DELIVERY if self.outside_decides else OUTSIDE):
-                yield replace(section, name=DELIVERY) if section.name == OUTSIDE else section
+            if section.name != DELIVERY or not self.outside_decides:
+                is_it = section.name == OUTSIDE and self.outside_decides
+                yield replace(section, name=DELIVERY) if is_it else section
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Report:

@@ -9,6 +9,8 @@ from replay.errors import WrongSetting
 
 PROCESSING, DELIVERY = "processing", "delivery"
 QUESTIONS = (PROCESSING, DELIVERY)
+OUTSIDE = "outside"
+"""The section beside those that are always asked, for which somebody must say where the outside is."""
 EXACTLY, AT_LEAST, AT_MOST = "exactly once", "at least once", "at most once"
 NEITHER, UNDECIDED = "neither", "undecided"
 RECOVERY, PRECISE = "recovery-types", "precise"

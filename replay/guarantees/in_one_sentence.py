@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from replay.guarantees.claims import Section
-from replay.guarantees.expecting import AT_LEAST, AT_MOST, DELIVERY, EXACTLY, NEITHER, PROCESSING, QUESTIONS, UNDECIDED
+from replay.guarantees.expecting import (
+    AT_LEAST,
+    AT_MOST,
+    DELIVERY,
+    EXACTLY,
+    NEITHER,
+    OUTSIDE,
+    PROCESSING,
+    QUESTIONS,
+    UNDECIDED,
+)
 
 _LONGEST_EXAMPLE = 160
 SAID = {
@@ -28,6 +38,7 @@ _NOTHING = (
     "Undecided: whether every record was processed once, and every output given to the outside once, "
     "can't be told from this recording."
 )
+_SILENT = "whether every output was given to the outside once can't be told from what was read outside"
 _TWICE, _LOST = (AT_LEAST, NEITHER), (AT_MOST, NEITHER)
 
 
@@ -48,10 +59,15 @@ def verdict_sentence(verdicts: Mapping[str, str | None], sections: Sequence[Sect
     asked = [question for question in reversed(QUESTIONS) if verdicts.get(question) is not None]
     if not asked:
         return sections[0].sentence if len(sections) == 1 else "Processing and delivery were not asked for."
-    if [verdicts[question] for question in asked] == [UNDECIDED, UNDECIDED]:
-        return _NOTHING
     by_name = {one.name: one for one in sections}
-    parts = [_said(question, verdicts[question] or UNDECIDED, by_name.get(question)) for question in asked]
+    if [verdicts[question] for question in asked] == [UNDECIDED, UNDECIDED] and OUTSIDE not in by_name:
+        return _NOTHING
+    parts = [
+        _SILENT
+        if (question, verdicts[question]) == (DELIVERY, UNDECIDED) and OUTSIDE in by_name
+        else _said(question, verdicts[question] or UNDECIDED, by_name.get(question))
+        for question in asked
+    ]
     return f"{together(verdicts.values()).capitalize()}: {', and '.join(parts)}."
 
 

@@ -158,6 +158,25 @@ def test_what_the_outside_holds_is_the_verdict_on_delivery(twice: Path, shop: Pa
     assert [one["verdict"] for one in told["sections"]] == ["at least once", "exactly once"]
 
 
+@pytest.mark.parametrize("expect", [[], ["--expect", "delivery=exactly-once"]])
+def test_an_outside_that_cant_be_read_to_its_end_is_not_passed_over(
+    tmp_path: Path, capsys: Any, expect: list[str]
+) -> None:
+    """Whatever the job itself says: who asks for the outside does not take its word."""
+    bundle, lines = run(tmp_path, (4.5, 19.9)), tmp_path / "orders.jsonl"
+    options = [str(bundle), "--only", "delivery", *expect]
+    asked = [*options, "--outside", f"jsonl:{lines}", "--key", "number", "--source-key", "offset"]
+    assert audited(capsys, *options)[0] == 0
+    lines.write_text('{"number": 0}\n{"number": 1}\n')
+    assert audited(capsys, *asked)[0] == 0
+    lines.write_text('{"number": 0}\n{"number": 1')
+    status, told, said = audited(capsys, *asked)
+    assert (status, told["delivery"], told["good"]) == (3, "undecided", False)
+    assert "can't be told from what was read outside" in said and "can't be read to its end" in said
+    lines.unlink()
+    assert audited(capsys, *asked)[0] == 1
+
+
 @pytest.mark.parametrize(
     ("options", "status", "says"),
     [

@@ -14,8 +14,9 @@ from dashboard.models import Job
 from dashboard.opening import open_folder
 from replay.debugger.ports import RecordingSource
 from replay.errors import WrongSetting, printable
-from replay.guarantees.audit import OUTSIDE, Part
+from replay.guarantees.audit import Part
 from replay.guarantees.claims import Section
+from replay.guarantees.expecting import OUTSIDE
 from replay.guarantees.outside import TITLE, How, outside
 from replay.guarantees.recoverability.failing import NAME as FAILING
 from replay.guarantees.recoverability.failing import failing_of, failing_section

@@ -88,6 +88,38 @@ def test_without_an_expectation_both_questions_have_to_be_answered_well(
         assert audit(source).unmet == ["delivery"]
 
 
+@pytest.mark.parametrize(
+    ("word", "outside", "delivery", "unmet"),
+    [
+        ("exactly once", "exactly once", "exactly once", []),
+        ("exactly once", "undecided", "undecided", ["outside"]),
+        ("at least once", "exactly once", "exactly once", []),
+        ("at least once", "undecided", "at least once", ["delivery", "outside"]),
+        ("exactly once", "at most once", "at most once", ["outside"]),
+    ],
+)
+def test_an_outside_that_was_asked_for_has_to_tell(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch, word: str, outside: str, delivery: str, unmet: list[str]
+) -> None:
+    replaced(
+        monkeypatch,
+        processing=says("processing", "exactly once", good=True),
+        delivery=says("delivery", word, good=word == "exactly once"),
+    )
+    beside = {"outside": says("outside", outside, good={"exactly once": True, "undecided": None}.get(outside, False))}
+    with open_bundle(bundle) as source:
+        report = audit(source, beside=beside).to_json()
+        expected = {
+            expect: audit(source, expect=expect, beside=beside).good
+            for expect in ("delivery=exactly-once", "delivery=at-least-once", "processing=exactly-once")
+        }
+    assert (report["delivery"], report["unmet"], report["good"]) == (delivery, unmet, not unmet)
+    assert ("from what was read outside" in report["sentence"]) == (delivery == "undecided")
+    assert expected["delivery=exactly-once"] == (outside == "exactly once")
+    assert expected["delivery=at-least-once"] == (outside == "exactly once")
+    assert expected["processing=exactly-once"]
+
+
 def test_only_what_is_asked_for_is_looked_at(bundle: Path) -> None:
     with open_bundle(bundle) as source:
         report = audit(source, only=["delivery"]).to_json()
