@@ -122,7 +122,7 @@ class Bench:
 def main() -> int:
     options = _options()
     began = time.monotonic()
-    with _folder(options.data) as folder, _system(options.mode, folder / "data") as system:
+    with work_folder(options.data) as folder, _system(options.mode, folder / "data") as system:
         bench = Bench(system, list(_recordings(folder)), options.seed)
         number = 0
         while sum(bench.tally.kills.values()) < options.times and not bench.tally.half:
@@ -155,7 +155,7 @@ def _system(mode: str, data: Path) -> Iterator[System]:
 
 
 @contextmanager
-def _folder(given: Path | None) -> Iterator[Path]:
+def work_folder(given: Path | None) -> Iterator[Path]:
     folder = (given or Path(tempfile.mkdtemp(prefix="clonoscope-kills-"))).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     try:

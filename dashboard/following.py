@@ -16,15 +16,16 @@ from django.db import transaction
 from dashboard import joblog, store
 from dashboard.jobs import NAME_LENGTH, Refused, Room
 from dashboard.models import Job, Work, new_job_id
-from dashboard.models.status import PENDING
 from dashboard.progress import push_state, tell_news
 from dashboard.work.queue import enqueue
 from replay.bundle.containers import open_container
+from replay.bundle.content import content_id
 from replay.bundle.growing_folder import GrowingFolder
 from replay.bundle.growing_pack import GrowingPack
 from replay.bundle.limits import Limits
 from replay.bundle.members import MANIFEST
 from replay.bundle.pack import Pack, PackSummary, is_growing, write_pack
+from replay.bundle.reader import open_bundle
 from replay.errors import BundleError
 
 LOOK_S = 1.0
@@ -92,8 +93,7 @@ def following(job: Job) -> Iterator[Following | None]:
     with store.trying_to_enter(job.id) as entered:
         if not entered or not grows(job):
             if entered and job.following:  # it was killed when all was taken in and nobody told yet
-                with closing(Pack(store.pack_path(job.id))) as pack:
-                    complete(job, PackSummary(pack.content_id, len(pack), pack.unpacked_bytes))
+                complete(job, _stored(job))
             yield None
             return
         with closing(Following(job.id, Path(job.followed), job.owner)) as one:
@@ -135,9 +135,17 @@ def _entered(job_id: str, user: User, path: Path, stored: PackSummary) -> Job:
 
 
 def followed_before(user: User, path: Path) -> Job | None:
-    """The job of a folder that this user has followed, and which has not ended."""
+    """The job of a folder that this user has followed: one that more may come to, or that holds all of the folder."""
     jobs = Job.objects.filter(owner=user, followed=str(path)).order_by("-created_at")
-    return next((job for job in jobs if grows(job)), None)
+    going_on = next((job for job in jobs if grows(job) or job.following), None)
+    if going_on is not None or not jobs:
+        return going_on
+    try:
+        with open_bundle(path) as bundle:
+            held = content_id(bundle)
+    except BundleError:  # it may be on the way to become another recording
+        return None
+    return next((job for job in jobs if job.content_id == held), None)
 
 
 def grows(job: Job) -> bool:
@@ -151,6 +159,19 @@ def complete(job: Job, stored: PackSummary) -> Work | None:
     with transaction.atomic():
         end(job.id, "")
         return next_version(job, stored)
+
+
+def last_version(job: Job) -> Work | None:
+    """Of a job that nothing more comes to, what is still to be waited for, or to be made once more."""
+    under_way = version_under_way(job)
+    if under_way is not None or job.facts.get("complete"):
+        return under_way
+    return next_version(job, _stored(job))
+
+
+def _stored(job: Job) -> PackSummary:
+    with closing(Pack(store.pack_path(job.id))) as pack:
+        return PackSummary(pack.content_id, len(pack), pack.unpacked_bytes)
 
 
 def version_under_way(job: Job) -> Work | None:
@@ -177,8 +198,6 @@ def switch(job: Job, on: bool, who: object) -> Job:
         row = Job.objects.select_for_update().get(id=job.id)
         if not grows(row):
             raise Refused("The job was stored as a whole, so there is no folder that it could grow from.")
-        if on and row.status in PENDING:
-            raise Refused(f"The job is {row.status}; it can be followed when it is ready.")
         if row.following != on:
             _set(row.id, on, "", f"{who} {'follows' if on else 'stopped following'} “{row.followed}”.")
     return row

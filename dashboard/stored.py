@@ -11,7 +11,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
-from dashboard import jobs, store
+from dashboard import following, jobs, store
 from dashboard.models import Job
 from dashboard.models.status import READABLE
 from dashboard.work import leftovers
@@ -21,6 +21,7 @@ from replay.bundle.pack import Pack
 from replay.errors import ReplayError
 
 CHUNK_BYTES = 1 << 20
+BELONGS = "belongs to nothing."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,15 @@ class Damage:
     job: str
     what: str
     mended: str = ""
+    harmless: bool = False
+    """It takes room, and the next start of a server removes it."""
 
     def __str__(self) -> str:
         return f"{self.job}: {self.what}" + (f" {self.mended}" if self.mended else "")
 
 
 def damages(*, checksums: bool, mend: bool) -> Iterator[Damage]:
-    """Of every job at rest: its bundle, byte by byte if `checksums`, and its tables."""
+    """Of every job at rest: its bundle, byte by byte if `checksums`, and its tables; and what crashes left."""
     for job in Job.objects.order_by("created_at", "id"):
         bundle = _bundle(job, checksums)
         if bundle:
@@ -44,9 +47,9 @@ def damages(*, checksums: bool, mend: bool) -> Iterator[Damage]:
         tables = _tables(job) if job.status in READABLE else ""
         if tables:
             yield Damage(job.id, tables, _ingested_anew(job) if mend and not bundle else "")
-    if mend:
-        for path in leftovers.remove():
-            yield Damage(store.job_of(Path(path.name)) or path.name, f"{path} belongs to nothing.", "It was removed.")
+    for path in leftovers.remove() if mend else [one.place for one in leftovers.found()]:
+        what, mended = (BELONGS, "It was removed.") if mend else (f"{BELONGS} --mend removes it.", "")
+        yield Damage(store.job_of(Path(path.name)) or path.name, f"{path} {what}", mended, harmless=True)
 
 
 def _bundle(job: Job, checksums: bool) -> str:
@@ -62,7 +65,8 @@ def _bundle(job: Job, checksums: bool) -> str:
         return f"its bundle can't be read: {fault}"
     if wrong is not None:
         return f"its bundle {path} has changed since it was stored: {wrong} has another checksum. Restore it."
-    if not told == whole == job.content_id:
+    # Of what is followed the bundle comes first, and the row with the next version of its tables.
+    if told != whole or (told != job.content_id and not (following.grows(job) or job.following)):
         return f"its bundle {path} is not the one that was stored: its content id is another. Restore it."
     return ""
 

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from dashboard import folder, following
 from dashboard.following import Following
 from dashboard.models import Job
-from dashboard.work.follow import SeeTo, follow, wait_for
+from dashboard.work.follow import COMPLETE, DELETED, SeeTo, follow, is_open
 from dashboard.work.service import service
 from dashboard.work.sweep import free_leases_of_the_folder
 
@@ -36,7 +36,8 @@ def followed(user: User, path: Path, *, command: str, say: Callable[[str], objec
                 job, one = begun
                 why = _follow(job, one, stop, see_to, say)
         else:
-            following.switch(job, True, user)
+            if following.grows(job):
+                following.switch(job, True, user)
             why = _go_on(job, stop, see_to, say)
     found = Job.objects.filter(id=job.id).first()
     return found, why
@@ -48,12 +49,21 @@ def _go_on(job: Job, stop: threading.Event, see_to: SeeTo, say: Callable[[str], 
         with following.following(job) as one:
             if one is not None:
                 return _follow(job, one, stop, see_to, say)
-        job = Job.objects.filter(id=job.id).first() or job
-        if not job.following:
-            return SWITCHED_OFF
+        found = Job.objects.filter(id=job.id).first()
+        if found is None:
+            return DELETED
+        if not found.following:
+            return SWITCHED_OFF if following.grows(found) else _completed(found, see_to)
         stop.wait(LOOK_S)
     following.end(job.id, "")
     return STOPPED
+
+
+def _completed(job: Job, see_to: SeeTo) -> str:
+    last = following.last_version(job)
+    if last is not None:
+        see_to(last.id)
+    return COMPLETE
 
 
 def _follow(job: Job, one: Following, stop: threading.Event, see_to: SeeTo, say: Callable[[str], object]) -> str:
@@ -82,20 +92,28 @@ def _stop_at_a_signal() -> Iterator[threading.Event]:
 @contextmanager
 def _hands(command: str, stop: threading.Event) -> Iterator[SeeTo]:
     """Who does the work: whoever serves the folder, or this process, which then keeps its driver warm."""
-    waiting = wait_for(stop)
+    held_here = False
     with ExitStack() as held:
-        ours = False
 
-        def see_to(work_id: int) -> None:
-            nonlocal ours
-            if not ours and settings.WORKER_IN_PROCESS and folder.holder() is None:
+        def take_over() -> bool:
+            """Also where a server was there and is gone: nobody else would take up what it had begun."""
+            nonlocal held_here
+            if settings.WORKER_IN_PROCESS and folder.holder() is None:
                 try:
                     held.enter_context(folder.held(command=command))
                 except folder.FolderInUse:
-                    return waiting(work_id)
+                    return False
                 held.callback(service().driver.stop)
                 free_leases_of_the_folder()
-                ours = True
-            return service().run_only(work_id) if ours else waiting(work_id)
+                held_here = True
+            return held_here
+
+        def see_to(work_id: int) -> None:
+            while is_open(work_id):
+                if held_here or take_over():
+                    service().run_only(work_id)
+                # Its driver may have died, and then it is to be done once more; or somebody else does it.
+                if is_open(work_id) and stop.wait(LOOK_S):
+                    return
 
         yield see_to

@@ -21,6 +21,8 @@ log = logging.getLogger("clonoscope.work")
 
 WAIT_S = 0.2
 MOST_WAIT_S = 3.0
+COMPLETE = "The recording is complete."
+DELETED = "The job was deleted."
 SeeTo = Callable[[int], None]
 """Returns when that work has ended, or when it is to be waited for no longer."""
 
@@ -34,7 +36,7 @@ def follow(one: Following, stop: threading.Event, see_to: SeeTo) -> str:
     while not stop.is_set():
         job = Job.objects.filter(id=one.job_id).first()
         if job is None or not job.following:
-            return "" if job else "The job was deleted."
+            return "" if job else DELETED
         began = time.monotonic()
         try:
             behind |= one.look()
@@ -66,19 +68,22 @@ def _ended(one: Following, job: Job, stop: threading.Event, see_to: SeeTo) -> st
     work = following.complete(job, one.settle())
     if work is not None:
         see_to(work.id)
-    return "The recording is complete."
+    return COMPLETE
 
 
 def wait_for(stop: threading.Event) -> SeeTo:
     """Where others do the work."""
 
     def see_to(work_id: int) -> None:
-        open_states = [Work.State.QUEUED, Work.State.RUNNING]
-        while Work.objects.filter(id=work_id, state__in=open_states).exists():
-            if stop.wait(WAIT_S):
-                return
+        while is_open(work_id) and not stop.wait(WAIT_S):
+            pass
 
     return see_to
+
+
+def is_open(work_id: int) -> bool:
+    """Whether somebody does it, or is to."""
+    return Work.objects.filter(id=work_id, state__in=[Work.State.QUEUED, Work.State.RUNNING]).exists()
 
 
 class Followers:

@@ -1,4 +1,4 @@
-"""A short run of the kill bench, and that its checks see what is half done."""
+"""Short runs of the kill benches, and that their checks see what is half done."""
 
 import json
 import os
@@ -36,6 +36,18 @@ def test_no_kill_of_a_real_process_leaves_anything_half_done(mode: str, times: i
     assert ran.returncode == 0, ran.stdout + ran.stderr[-4000:]
     report = json.loads(ran.stdout.splitlines()[-1])
     assert report["kills"] == times and report["half_done"] == [] and report["finished"] > 0, report
+
+
+@pytest.mark.processes
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_a_killed_follower_goes_on_and_makes_the_tables_of_a_whole_ingest(tmp_path: Path) -> None:
+    line = [sys.executable, "-m", "bench.follow_kills", "--times", "2", "--seed", "7", "--data", str(tmp_path)]
+    ran = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False, timeout=880)
+    assert ran.returncode == 0, ran.stdout + ran.stderr[-4000:]
+    report = json.loads(ran.stdout.splitlines()[-1])
+    assert report["kills"] == 2 and report["jobs"] == 1 and report["wrong"] == [], report
 
 
 @pytest.mark.processes

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.growing import Growth
 from ingest.jobs.segments import Segment, kept_beside
 from ingest.lake.readers import PublishedJob
 from ingest.lake.schema import LAKE_TABLES
@@ -17,7 +18,6 @@ from replay.bundle.growing_folder import GrowingFolder
 from replay.bundle.growing_pack import GrowingPack
 from replay.bundle.limits import Limits
 from replay.bundle.pack import write_pack
-from tests.ingest.growing_recordings import Growth
 from tests.ingest.inprocess import ingested_here, next_version, rows_of
 from tests.ingest.made import random_recording
 
@@ -34,7 +34,7 @@ def test_what_was_followed_to_its_end_is_what_is_ingested_at_once(tmp_path: Path
     if seed % 2:  # what is torn or damaged at the end must be told as ever
         for name in rng.sample(sorted(made.members), 3):
             made.members[name] = made.members[name][:-1] + rng.choice((b"", b"\xff" * 9))
-    growth = Growth(made, tmp_path / "growing", rng, epochwise=epochwise)
+    growth = Growth(made.manifest, made.members, tmp_path / "growing", rng, epochwise=epochwise)
     pack, versions = tmp_path / "j.pack", 0
     growing = GrowingPack(pack)
     folder = GrowingFolder(growth.folder, growing, Limits())
@@ -69,7 +69,7 @@ def test_what_was_followed_to_its_end_is_what_is_ingested_at_once(tmp_path: Path
 
 def test_what_is_settled_is_not_decoded_again_and_shares_its_files(tmp_path: Path) -> None:
     made = random_recording(5, epochs=6, buffers=8)
-    growth = Growth(made, tmp_path / "growing", random.Random(5), epochwise=True)
+    growth = Growth(made.manifest, made.members, tmp_path / "growing", random.Random(5), epochwise=True)
     decoded, shared = 0, 0
     before: dict[int, Path] = {}
     with closing(GrowingPack(tmp_path / "j.pack")) as growing:

@@ -12,29 +12,42 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from dashboard import following, jobs, store
+from bench.growing import Growth
+from bench.server_process import wait_until
+from dashboard import folder, following, jobs, store
 from dashboard.following import Following
+from dashboard.management import followed as command
 from dashboard.models import Job, Quota, Work
+from dashboard.stored import damages
 from dashboard.work import follow as work_follow
 from dashboard.work import leftovers
-from dashboard.work.follow import follow
+from dashboard.work.claim import claim
+from dashboard.work.follow import COMPLETE, follow
+from dashboard.work.owner import this_process
 from dashboard.work.service import WorkService
-from ingest.launch import IngestRequest, IngestResult
+from ingest.launch import DriverDied, IngestRequest, IngestResult
 from replay.bundle.pack import Pack, is_growing
 from replay.errors import BundleError
-from tests.ingest.growing_recordings import Growth
 from tests.ingest.inprocess import version_here
 from tests.ingest.made import random_recording
 
+DEAD = this_process().rpartition("/")[0] + "/1"
+"""Who had the same number as this process, and began before it."""
+
 
 class DriverHere:
-    """Does what the Spark driver does, in this process."""
+    """Does what the Spark driver does, in this process; at first it dies as often as is said."""
+
+    deaths = 0
 
     def get(self) -> DriverHere:
         return self
 
     def ingest(self, request: IngestRequest, tell, cancelled) -> IngestResult:
         assert request.growing
+        if self.deaths:
+            self.deaths -= 1
+            raise DriverDied("The driver died.")
         made = version_here(request.job, request.pack, request.before, Path(request.staging), segment_bytes=1)
         return IngestResult(made["status"], made["rejects"], made["facts"])
 
@@ -58,9 +71,10 @@ def looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def growth(tmp_path: Path) -> Growth:
-    made = Growth(random_recording(3, epochs=4, buffers=3), tmp_path / "growing", random.Random(3), epochwise=True)
-    made.grow(0.4)
-    return made
+    made = random_recording(3, epochs=4, buffers=3)
+    growth = Growth(made.manifest, made.members, tmp_path / "growing", random.Random(3), epochwise=True)
+    growth.grow(0.4)
+    return growth
 
 
 @pytest.fixture
@@ -144,6 +158,88 @@ def test_one_that_was_killed_between_the_last_look_and_the_last_version_ends_wel
     service.run_only(Work.objects.get(target=job.id, state="queued").id)
     job.refresh_from_db()
     assert (job.status, job.following, job.facts["complete"]) == ("ready", False, True)
+
+
+@pytest.mark.parametrize("moment", ["first version", "a version", "settled", "told", "ended"])
+def test_the_same_command_goes_on_whenever_it_was_killed(
+    owner: User, growth: Growth, service: WorkService, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    monkeypatch.setattr(command, "service", lambda: service)
+    with following.beginning(owner, growth.folder, threading.Event()) as found:
+        assert found is not None
+        job, one = found
+        if moment == "first version":
+            assert claim(Work.objects.get(target=job.id).id, by=DEAD) is not None
+            (store.staging_path(Work.objects.get(target=job.id).id, 1)).mkdir(parents=True)
+        else:
+            service.run_only(Work.objects.get(target=job.id).id)
+        growth.grow(0.2 if moment == "a version" else 1)
+        growth.write_manifest(complete=moment != "a version")
+        one.look()
+        job.refresh_from_db()
+        if moment == "a version":
+            one.store()
+        elif moment in ("settled", "told", "ended"):
+            stored = one.settle()
+            work = following.complete(job, stored) if moment != "settled" else None
+            if moment == "ended" and work is not None:
+                service.run_only(work.id)
+    lying = [str(one) for one in damages(checksums=True, mend=False)]
+    assert all("belongs to nothing" in one for one in lying), lying
+    assert len(lying) == (moment == "first version")
+    growth.grow(1)
+    growth.write_manifest(complete=True)
+    again, why = command.followed(owner, growth.folder, command="test", say=lambda _: None)
+    assert (again, why) == (job, COMPLETE) and again is not None
+    assert (again.status, again.following, again.facts["complete"]) == ("ready", False, True)
+    assert Job.objects.count() == 1
+    assert command.followed(owner, growth.folder, command="test", say=lambda _: None)[0] == again
+    leftovers.remove()
+    assert list(damages(checksums=True, mend=False)) == []
+
+
+def test_a_folder_that_holds_another_recording_by_now_is_another_job(
+    owner: User, growth: Growth, service: WorkService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "service", lambda: service)
+    growth.grow(1)
+    growth.write_manifest(complete=True)
+    first, _ = command.followed(owner, growth.folder, command="test", say=lambda _: None)
+    (growth.folder / "notes.txt").write_text("more")
+    second, _ = command.followed(owner, growth.folder, command="test", say=lambda _: None)
+    assert first != second and {job.status for job in Job.objects.all()} == {"ready"}
+
+
+def test_the_last_version_is_made_where_the_driver_dies_over_those_before(
+    owner: User, growth: Growth, service: WorkService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "service", lambda: service)
+    service.driver.deaths = 1  # type: ignore[attr-defined]
+    growth.grow(1)
+    growth.write_manifest(complete=True)
+    job, why = command.followed(owner, growth.folder, command="test", say=lambda _: None)
+    assert job is not None and (job.status, why) == ("ready", COMPLETE)
+
+
+def test_the_command_takes_over_where_the_server_that_worked_for_it_is_gone(
+    owner: User, growth: Growth, service: WorkService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "service", lambda: service)
+    growth.grow(1)
+    growth.write_manifest(complete=True)
+    made: list[Job | None] = []
+
+    def in_a_thread() -> None:
+        made.append(command.followed(owner, growth.folder, command="test", say=lambda _: None)[0])
+
+    with folder.held(command="up"):
+        thread = threading.Thread(target=in_a_thread)
+        thread.start()
+        wait_until(Work.objects.exists, "the first version's turn", 60)
+        assert claim(Work.objects.get().id, by=DEAD) is not None
+    thread.join(60)
+    [job] = made
+    assert job is not None and job.status == "ready"
 
 
 def test_the_switch_on_the_page(begun: tuple[Job, Following], growth: Growth, service: WorkService) -> None:
