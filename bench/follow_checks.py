@@ -34,13 +34,9 @@ class Whole:
 
     @classmethod
     def of(cls, recording: Path, folder: Path) -> Whole:
-        folder.mkdir(parents=True)
-        with closing(open_container(recording)) as container:
-            summary = write_pack(container, folder / "whole.pack")
-        ingest_here(WHOLE, folder / "whole.pack", folder / "staging")
-        publish(folder, folder / "staging", WHOLE, "w", 0)
+        content_id = ingest_whole(recording, folder)
         with closing(Lake(folder).job(WHOLE)) as job:
-            return cls(summary.content_id, {table: rows_of(job, table) for table in LAKE_TABLES})
+            return cls(content_id, {table: rows_of(job, table) for table in LAKE_TABLES})
 
     def wrong_in(self, data: Path, job: str) -> list[str]:
         """Of a version that is published while the recording still grows."""
@@ -66,6 +62,16 @@ class Whole:
             for table, rows in self.tables.items()
             if found[table] != rows
         ]
+
+
+def ingest_whole(recording: Path, folder: Path) -> str:
+    """Into a lake of its own; its content id."""
+    folder.mkdir(parents=True)
+    with closing(open_container(recording)) as container:
+        summary = write_pack(container, folder / "whole.pack")
+    ingest_here(WHOLE, folder / "whole.pack", folder / "staging")
+    publish(folder, folder / "staging", WHOLE, "w", 0)
+    return summary.content_id
 
 
 def rows_of(job: PublishedJob, table: str) -> Counter[Any]:

@@ -28,8 +28,8 @@ from replay.bundle.pack import Pack, PackSummary, is_growing, write_pack
 from replay.bundle.reader import open_bundle
 from replay.errors import BundleError
 
-LOOK_S = 1.0
-QUIET_LOOKS = 2
+LOOK_S = 0.5
+QUIET_LOOKS = 4
 """So often nothing new was seen, then a recording that says it is complete has ended."""
 IN_A_BUCKET = (
     "Tables lie in a bucket (LAKE_URI), where versions of a job can share no files: a recording that still grows "
