@@ -19,9 +19,8 @@ from replay.bundle.pack import PackSummary, write_pack
 from replay.errors import BundleError, NoManifest
 
 SECONDS = 120
-CHECKPOINT = "spark-checkpoint"
-# Whether it is one the importer looks at closely; most uploads without a manifest are told apart by this.
-_LOOKS_SO = re.compile(r"(?:.*/)?offsets/[0-9]{1,18}")
+# Whether an importer looks at it closely; most uploads without a manifest are told apart by this.
+_A_BATCH = re.compile(r"(?:.*/)?offsets/[0-9]{1,18}")
 
 
 def packed(path: Path, fresh: Path, limits: Limits, name: str, admit: Callable[[int], None]) -> tuple[PackSummary, str]:
@@ -30,15 +29,16 @@ def packed(path: Path, fresh: Path, limits: Limits, name: str, admit: Callable[[
         with closing(open_container(path, limits)) as container:
             return write_pack(container, fresh, limits, admit=admit), container.kind
     except NoManifest as missing:
-        if not looks_like_a_checkpoint(missing.members):
+        if not may_be_imported(missing.members):
             raise
         return _imported(path, fresh, limits, name, admit)
 
 
-def looks_like_a_checkpoint(names: Iterable[str]) -> bool:
-    """By the names of its members: of a query, and with at least one batch."""
+def may_be_imported(names: Iterable[str]) -> bool:
+    """By the names of its members: a query's checkpoint with at least one batch, or measurements."""
     known = set(names)
-    return any(_LOOKS_SO.fullmatch(one) for one in known) and any(one.rpartition("/")[2] == "metadata" for one in known)
+    ends = {one.rpartition("/")[2] for one in known}
+    return (any(_A_BATCH.fullmatch(one) for one in known) and "metadata" in ends) or {"throughput", "latency"} <= ends
 
 
 def _imported(
@@ -58,4 +58,4 @@ def _imported(
             fault = came["refused"]
             raise BundleError(fault["why"], path=fault["path"], offset=fault["offset"], remedy=fault["remedy"])
         with closing(open_container(out, limits)) as container:
-            return write_pack(container, fresh, limits, admit=admit), CHECKPOINT
+            return write_pack(container, fresh, limits, admit=admit), str(came["kind"])

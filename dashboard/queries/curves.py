@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ingest.lake.readers import Lake
+from replay.model import Manifest
 
 POINTS = 240
 
@@ -20,6 +21,11 @@ SELECT at_us, sum(records_in * 1e6 / (end_us - begin_us)), max(latency_p99_us) F
 FROM points JOIN intervals ON begin_us <= at_us AND at_us < end_us AND end_us > begin_us
 GROUP BY at_us ORDER BY at_us
 """
+
+
+def sinks_of(manifest: Manifest) -> list[str]:
+    kinds = {vertex.id: vertex.kind for vertex in manifest.vertices}
+    return [str(task.id) for task in manifest.tasks if kinds.get(task.vertex) == "sink"]
 
 
 def sink_curves(lake: Lake, *, job: str, sinks: list[str], duration_us: int) -> list[dict[str, Any]]:

@@ -91,7 +91,9 @@ class Failure:
             return "failed again"
         if self.rollback_us is not None:
             return "rolled back"
-        return "not recovered" if self.action_us is None else "unfinished"
+        if self.action_us is not None:
+            return "unfinished"
+        return "end not told" if self.detected_us is None else "not recovered"
 
 
 def job_failures(lake: Lake, *, job: str) -> list[Failure]:

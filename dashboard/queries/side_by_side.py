@@ -10,6 +10,7 @@ from dashboard.measures import byte_size, count, duration
 from dashboard.models import Job
 from dashboard.problems import Problem
 from dashboard.queries.anatomy import anatomy
+from dashboard.queries.curves_beside import curves_beside
 from dashboard.queries.graph import job_graph
 from dashboard.queries.lake import lake
 from dashboard.recovery_words import PARTS
@@ -50,6 +51,8 @@ def side_by_side(first: Job, second: Job) -> dict[str, Any]:
         "differ": [row for row in rows if row.differs],
         "same": [row for row in rows if not row.differs],
         "sides": list(zip((first, second), sides, strict=True)),
+        "namesakes": first.name == second.name,
+        "curves": curves_beside(first, second),
     }
 
 

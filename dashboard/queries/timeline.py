@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dashboard.queries.curves import sink_curves
+from dashboard.queries.curves import sink_curves, sinks_of
 from dashboard.queries.failures import ROLLBACKS_SQL, Failure
 from dashboard.queries.lanes import last_event_us, state_lanes
 from ingest.lake.readers import Lake
@@ -67,7 +67,7 @@ def timeline(lake: Lake, *, job: str, manifest: Manifest, failures: list[Failure
             )
         ],
         "lanesHidden": max(0, len(tasks) - LANES_SHOWN),
-        "curves": sink_curves(lake, job=job, sinks=_sinks(manifest), duration_us=duration_us),
+        "curves": sink_curves(lake, job=job, sinks=sinks_of(manifest), duration_us=duration_us),
     }
 
 
@@ -92,8 +92,3 @@ def _with_starts(epochs: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         known = before if start is None else start
         before = known if end is None else max(known, end)
         yield (epoch, known, end, *more)
-
-
-def _sinks(manifest: Manifest) -> list[str]:
-    kinds = {vertex.id: vertex.kind for vertex in manifest.vertices}
-    return [str(task.id) for task in manifest.tasks if kinds.get(task.vertex) == "sink"]

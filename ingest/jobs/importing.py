@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from ingest.importers.spark_checkpoint import is_checkpoint, write_bundle
+from ingest.importers import measurements, spark_checkpoint
 from ingest.jobs.answering import answer
 from ingest.jobs.lifeline import Command
 from replay.bundle.containers import open_container
@@ -21,11 +21,15 @@ def run(request: Command) -> dict[str, Any]:
     path, limits = Path(request["path"]), Limits(max_bytes=request["max_bytes"])
     with closing(open_container(path, limits)) as container:
         names = {name for name, _, _ in container.members()}
-    if not is_checkpoint(names):
-        raise BundleError("this is no checkpoint that is understood", path=path.name)
+    if spark_checkpoint.is_checkpoint(names):
+        kind, write_bundle = "spark-checkpoint", spark_checkpoint.write_bundle
+    elif measurements.are_measurements(names):
+        kind, write_bundle = "measurements", measurements.write_bundle
+    else:
+        raise BundleError("this is nothing that an importer understands", path=path.name)
     with BundleWriter(request["out"]) as writer, closing(open_container(path, limits)) as container:
         write_bundle(container, names, writer, request["name"], limits)
-    return {"kind": "spark-checkpoint"}
+    return {"kind": kind}
 
 
 def _refused(fault: ReplayError) -> dict[str, Any]:

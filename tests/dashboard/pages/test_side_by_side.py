@@ -14,6 +14,8 @@ from replay.bundle.containers import open_container
 from replay.bundle.pack import write_pack
 from tests.dashboard.pages.conftest import as_seen_by
 from tests.dashboard.pages.test_recovery import written
+from tests.ingest.importers.checkpoints import imported
+from tests.ingest.importers.test_measurements import published
 
 
 def second_of(first: Job, bundle: Path, data: Path) -> Job:
@@ -50,3 +52,17 @@ def test_what_only_one_of_them_names_is_not_told_of_the_other() -> None:
         ("c", NOT_TOLD, "3", True),
     ]
     assert list(flattened({"a": {"b": 1}, "c": [2]})) == [("a.b", "1"), ("c", "[2]")]
+
+
+def test_measured_runs_are_drawn_into_one_picture(tmp_path: Path, shelved: Callable[[Path], Job], owner: User) -> None:
+    for n, name in enumerate(("one", "other")):
+        published(tmp_path / name, seed=n)
+        assert imported(tmp_path / name, tmp_path / f"{name}-bundle") == {"kind": "measurements"}
+    first = shelved(tmp_path / "one-bundle")
+    client = as_seen_by(owner)
+    page = client.get("/jobs/j_1/").content.decode()
+    assert "was killed" in page and "their vertices" in page and "end not told" in page
+    second_of(first, tmp_path / "other-bundle", tmp_path)
+    beside = client.get("/compare/?job=j_1&other_job=j_2").context["beside"]
+    assert [one["name"] for one in beside["curves"]] == ["throughput at the sinks", "latency at the sinks, p99"]
+    assert all(one["aligned"] and len(one["paths"]) == 2 and one["zero"] for one in beside["curves"])
