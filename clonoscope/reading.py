@@ -40,7 +40,8 @@ class Process:
 def processes_of(folder: Path) -> list[Process]:
     """Of a recording's folder, the earliest first."""
     found = []
-    for path in sorted((folder / "processes").glob("*.json"), key=lambda one: int(one.name.partition("-")[0])):
+    own = [one for one in (folder / "processes").glob("*.json") if _began_us(one) is not None]
+    for path in sorted(own, key=lambda one: (_began_us(one), one.name)):
         with open(path, "rb") as file:
             data = file.read()
             closed = data.endswith(CLOSED)
@@ -48,8 +49,15 @@ def processes_of(folder: Path) -> list[Process]:
                 described = json.loads(data.removesuffix(CLOSED))
             except ValueError:
                 described = {}
+            described = described if isinstance(described, dict) else {}
             found.append(Process(path.stem, described, not closed and _is_held(file.fileno()), closed))
     return found
+
+
+def _began_us(path: Path) -> int | None:
+    """By its name; None of a file that somebody else has put there."""
+    at_us = path.name.partition("-")[0]
+    return int(at_us) if at_us.isdecimal() else None
 
 
 def forget_processes(folder: Path, before_ns: int) -> None:
@@ -109,7 +117,7 @@ def attempts_of(folder: Path) -> list[AttemptLog]:
     where a segment is of a version that can't be read: what it holds would seem never to have been."""
     found = []
     for path in sorted(folder.glob("tasks/*/*")):
-        if path.is_dir() and path.name.isdecimal():
+        if path.is_dir() and path.name.isdecimal() and path.parent.name.rpartition(".")[2].isdecimal():
             _check_version([segment for _, segment in segments_of(path)])
             found.append(attempt_in(path))
     return sorted(found, key=lambda one: (one.task, one.attempt))

@@ -140,7 +140,7 @@ class Recording:
             if self.retention.oldest_ns is not None:
                 forget_processes(self.folder, self.retention.oldest_ns)
             if left:
-                self.dump()
+                self.crashed()
         except OSError as fault:
             self.at_fault(f"{self.folder}: {fault.strerror or fault}")
         except ReplayError as fault:
@@ -337,11 +337,13 @@ class Recording:
         self.close()
 
     def crashed(self) -> None:
-        """The program ends with an exception."""
+        """This program ends with an exception, or an earlier one did: a bundle is written, if that can be."""
         try:
             self.dump()
         except (OSError, ReplayError) as fault:
             self.at_fault(str(fault))
+        except Exception as fault:  # whatever lies in the folder, it is not at the job's cost
+            self.at_fault(f"no bundle could be written: {type(fault).__qualname__}")
 
     def after_fork(self) -> None:
         """In the child: files and locks are the parent's. What it records are attempts of its own."""

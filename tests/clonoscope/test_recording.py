@@ -16,7 +16,7 @@ import clonoscope
 from clonoscope import Recording
 from clonoscope.command import main
 from clonoscope.reading import attempts_of, processes_of, size_of
-from clonoscope.words import HEADER_WORDS, WORD_BYTES
+from clonoscope.words import EPOCH, HEADER_WORDS, WORD_BYTES
 from replay.bundle.reader import open_bundle
 from tests.clonoscope.recorded import calls_in, dumped, recording, takes_in, values_of
 
@@ -386,6 +386,27 @@ def test_a_crash_leaves_a_bundle(tmp_path: Path) -> None:
     with open_bundle(dump) as bundle:
         (failed,) = [event for event in bundle.events() if event["type"] == "task-failed"]
     assert failed["cause"] == "RuntimeError: broken"
+
+
+def test_what_somebody_else_put_into_the_folder_is_passed_over(tmp_path: Path) -> None:
+    with recording(tmp_path) as made, made.task("p").epoch(0):
+        given = clonoscope.time_ns()
+    (made.folder / "processes" / "notes.json").write_text("{}")
+    (made.folder / "processes" / "1-2-3.json").write_text("[]")
+    (made.folder / "tasks" / "lost" / "0").mkdir(parents=True)
+    (made.folder / "tasks" / "p.0" / "mine").mkdir()
+    with recording(tmp_path, dump_on=("recovery",)) as again:
+        again.task("p")
+        with dumped(again, tmp_path / "out.zip") as bundle:
+            assert [call["value"] for call in calls_in(bundle, "p.0", 0, 0)] == [given]
+        assert again.faults == []
+
+
+def test_a_dump_that_fails_however_it_does_fails_no_job(tmp_path: Path) -> None:
+    with recording(tmp_path) as made:
+        made.task("p").log.put_json(EPOCH, {"nothing": "of an epoch"})
+        made.crashed()
+        assert made.faults == ["no bundle could be written: KeyError"]
 
 
 def test_a_child_that_records_nothing_leaves_nothing(tmp_path: Path) -> None:
