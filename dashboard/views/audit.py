@@ -96,6 +96,7 @@ def _report_context(request: HttpRequest, report: dict[str, Any]) -> dict[str, A
     return {
         "find": sought,
         "sections": shown,
+        "told_why": any(one["name"] == "recovery-types" and one["claims"] for one in report["sections"]),
         "fitting": sum(one.fitting for one in shown) + len(undecided),
         "undecided": undecided,
         "undecided_left_out": sum(one["lacks_left_out"] for one in report["sections"]),

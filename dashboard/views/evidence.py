@@ -75,8 +75,10 @@ def _ways(job: Job, named: Evidence, found: list[Found]) -> list[tuple[str, str]
     if named.kind == "buffer" and "main_offset" in row:
         at = f"log:{task}/{named.attempt}/main/{row.get('main_epoch', 0)}@{row['main_offset']}"
         ways.append(("The sender's log where it was cut", _evidence_address(job, at)))
-    if named.kind in ("sending", "receipt"):
+    if named.channel:
         buffer = f"buffer:{named.channel}/{named.attempt}#{named.number}"
+        ways.append(("In space and time", f"{reverse('spacetime', args=[job.id])}?{urlencode({'select': buffer})}"))
+    if named.kind in ("sending", "receipt"):
         ways.append(("The buffer, with all its sendings", _evidence_address(job, buffer)))
         receiver = named.channel.partition(">")[2]
         if "taken_offset" in row:

@@ -13,11 +13,14 @@ from replay.guarantees.claims import Section
 from replay.guarantees.recovery_types.classes import CLASSES, OfVertex
 from replay.guarantees.recovery_types.failures import TYPES, Judge, Judged
 from replay.guarantees.recovery_types.operators import operator_classes
+from replay.guarantees.recovery_types.reasons import reason
 from replay.guarantees.recovery_types.streams import Streams
 
 MOST_FAILURES = 200
 """More are counted, and not looked at."""
 GOOD = ("precise", "superseded")
+GIVEN_AGAIN = ("divergent", "rollback", "convergent", "repeating")
+"""Somebody got something twice."""
 
 
 def recovery_types(source: RecordingSource) -> Section:
@@ -27,7 +30,7 @@ def recovery_types(source: RecordingSource) -> Section:
     judge = Judge(source, story, Streams(source, story.without_determinants))
     found = [judge.judge(number) for number in islice(sorted(story.failures), MOST_FAILURES)]
     for one in found:
-        _say(section, story, one)
+        _say(section, source, story, one)
     left_out = len(story.failures) - len(found)
     if left_out:
         said = f"Of {len(story.failures):,} failures only the first {len(found):,} were looked at."
@@ -64,7 +67,7 @@ def _untold(section: Section, source: RecordingSource, story: Story) -> None:
         section.sentence = "What kind of recovery failures got can't be said, as events are missing."
 
 
-def _say(section: Section, story: Story, one: Judged) -> None:
+def _say(section: Section, source: RecordingSource, story: Story, one: Judged) -> None:
     about = f"failure:{one.failure}"
     event = story.failures[one.failure].get("n")
     evidence = (f"event:{event}", *one.evidence) if isinstance(event, int) else one.evidence
@@ -75,6 +78,9 @@ def _say(section: Section, story: Story, one: Judged) -> None:
         section.lack(about, said, one.wants)
         return
     said = f"Failure {one.failure} ({named}{whole}) was recovered from {_SAID[one.type]}: {one.sentence}."
+    if one.type in GIVEN_AGAIN and one.attempt is not None and not one.rolled_back:
+        why, proof = reason(source, story, one.task, one.attempt)
+        said, evidence = f"{said} {why}".rstrip(), tuple(dict.fromkeys((*evidence[:1], *proof, *evidence[1:])))
     section.claim(about, one.type, said, evidence)
     if one.type == "rollback":
         section.lack(about, f"Whether the recovery of failure {one.failure} converges can't be told.", one.wants)

@@ -14,6 +14,8 @@ from tests.replay.debugger.worlds import MemoryMembers, bundle_of
 
 INNER, SINK = "map-1.0@115", "sink.0@115"
 Setting = dict[str, Any]
+LOSING: Setting = {"depth": 4, "sharing_depth": 1, "sink": "transactional", "seed": 7, "events": 500,
+                   "checkpoint_interval_ms": 200, "rate_per_s": 1000.0}  # fmt: skip
 
 
 def of(members: MemoryMembers) -> Section:
@@ -53,6 +55,25 @@ def test_a_plain_sink_repeats_what_it_wrote_since_the_checkpoint() -> None:
     assert types(section) == ["repeating"]
     (claim,) = section.claims[:1]
     assert claim.about == "failure:0" and any(one.startswith("sink:sink.0/0/") for one in claim.evidence)
+
+
+@pytest.mark.parametrize(
+    ("kill", "settings", "why"),
+    [
+        ("sink.0@115", {}, "no transaction had kept that back"),
+        ("sink.0@115", {"sink": "transactional"}, ""),
+        (INNER, {"sharing_depth": 0}, "Nothing is logged"),
+        (INNER, {}, ""),
+        ("map-1.0@300+map-2.0@300", LOSING | {"on_lost": "continue"}, "Choices of map-1.0 were lost"),
+        ("map-1.0@300+map-2.0@300", LOSING, ""),
+    ],
+)
+def test_why_somebody_got_a_record_again_is_said_with_its_events(kill: str, settings: Setting, why: str) -> None:
+    section = of(failing(kill, **settings))
+    reasons = ("no transaction", "Nothing is logged", "were lost")
+    told = [one for one in section.claims if any(each in one.sentence for each in reasons)]
+    assert any(why in one.sentence for one in told) if why else told == []
+    assert all(any(each.startswith("event:") for each in one.evidence[1:]) for one in told)
 
 
 def test_where_nothing_failed_nothing_was_recovered() -> None:
