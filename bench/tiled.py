@@ -123,13 +123,13 @@ class Tiled(Container):
         manifest = self.tiles.manifest
         yield "job.json", len(manifest), io.BytesIO(manifest)
         for one in self._members:
-            yield one.name, one.bytes, io.BufferedReader(_Repeated(one.tile.data, one.times), BLOCK_BYTES)
+            yield one.name, one.bytes, io.BufferedReader(Repeated(one.tile.data, one.times), BLOCK_BYTES)
 
     def close(self) -> None:
         pass
 
 
-class _Repeated(io.RawIOBase):
+class Repeated(io.RawIOBase):
     def __init__(self, tile: bytes, times: int) -> None:
         super().__init__()
         copies = max(1, min(times, BLOCK_BYTES // len(tile)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
 
 from dashboard.problems import Problem
@@ -13,7 +15,26 @@ from dashboard.problems import Problem
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 API_PREFIX = "/api/"
 TITLES = {403: "Not allowed", 404: "Nothing here", 409: "Not now", 410: "Deleted", 507: "The disk is full"}
+COMPRESSED_TYPES = (
+    "text/html",
+    "text/css",
+    "text/javascript",
+    "application/javascript",
+    "application/json",
+    "image/svg",
+)
 KEPT_HEADERS = ("Allow", "Retry-After", "WWW-Authenticate")
+
+
+class Compressed(GZipMiddleware):
+    """Pages, answers and scripts by gzip. Bundles stay as they are, and so does what goes out while it is made."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        is_static = request.path_info.startswith(f"/{settings.STATIC_URL.strip('/')}/")
+        is_text = response.headers.get("Content-Type", "").startswith(COMPRESSED_TYPES)
+        if response.status_code != 200 or not is_text or (response.streaming and not is_static):
+            return response
+        return super().process_response(request, response)
 
 
 class ApiErrors:

@@ -70,6 +70,7 @@ MIDDLEWARE = [
     # First, so that also what the others refuse leaves the API in its own shape.
     "dashboard.middleware.ApiErrors",
     "django.middleware.security.SecurityMiddleware",
+    "dashboard.middleware.Compressed",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

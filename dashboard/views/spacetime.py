@@ -48,6 +48,7 @@ def _context(request: HttpRequest, job: Job, found: JobGraph) -> dict[str, Any]:
     )
     failures = job_failures(lake(), job=job.id)
     rows = traffic(lake(), lanes, job=job.id)
+    drawn = scene(lake(), lanes, job=job.id, manifest=found.manifest, failures=failures)
     return {
         "failures": failures,
         "manifest": found.manifest,
@@ -55,7 +56,9 @@ def _context(request: HttpRequest, job: Job, found: JobGraph) -> dict[str, Any]:
         "shown_address": address_with(request, hidden=None),
         "buffers": buffers(lake(), job=job.id),
         "tasks": len(found.manifest.tasks),
-        "scene": scene(lake(), lanes, job=job.id, manifest=found.manifest, failures=failures),
+        "scene": drawn,
+        # What the script asks for first, so that it is on its way before the script is.
+        "first_marks": "" if request.GET else f"from_us=0&to_us={drawn['durationUs']}",
     }
 
 

@@ -7,6 +7,8 @@ import { colours, shortened } from "./strip_marks.js";
 const STATES = { Running: "scale-2", Failed: "bad", Suspected: "warn", Standby: "line-strong", WaitingConnections: "kind-source-checkpoint", WaitingDeterminants: "kind-rng", Replaying: "kind-order" };
 const ARROW_PX = 5;
 const HEAD_FROM_PX = 7; // a shorter arrow is nothing but its head
+const BANDS = 1_200; // of more marks bands lie upon one another until nothing is told apart, and cost more than a frame
+const GOLDEN = 0.618034; // its multiples lie evenly, however many there are
 
 /** `picture`: {scene, placed, rows, fronts, reach, chosen, hovered, view}. */
 export function paintSpacetime(canvas, picture, { widthPx, ratio }) {
@@ -206,6 +208,7 @@ function paintMarks(paint) {
   // Where bands lie above one another, each is the lighter the more there are: what counts is where more went.
   paint.most = rows.reduce((most, { count }) => Math.max(most, count), 1);
   paint.crowd = Math.min(1, Math.sqrt(400 / Math.max(1, rows.length)));
+  paint.crowded = rows.length > BANDS;
   for (const one of rows) {
     const lit = one.past > 0 ? "past" : one.future > 0 ? "future" : "";
     if (one.name && one.name === chosen) later.push([one, "chosen"]);
@@ -220,10 +223,11 @@ function paintMarks(paint) {
 const INK = { plain: "ink-faint", dim: "ink-faint", hovered: "ink", chosen: "ink", past: "kind-timestamp", future: "kind-order", flight: "good" };
 const ALPHA = { plain: 0.6, dim: 0.14, hovered: 1, chosen: 1, past: 0.9, future: 0.9, flight: 1 };
 
-function paintMark({ context, colour, placed, x, widthPx, most, crowd }, one, how) {
+function paintMark({ context, colour, placed, x, widthPx, most, crowd, crowded }, one, how) {
   const at = cornersOf(one, placed.lanes, x);
   if (Math.max(at.x1Last, at.x2Last) < -4 || Math.min(at.x1, at.x2) > widthPx + 4) return;
   const many = one.count > 1;
+  if (many && crowded && (how === "plain" || how === "dim")) return paintThread({ context, colour, most }, at, one, how);
   context.strokeStyle = context.fillStyle = colour(one.lost ? "bad" : INK[how]);
   context.globalAlpha = ALPHA[how];
   context.lineWidth = how === "chosen" ? 2.75 : how === "hovered" || how === "flight" ? 2 : 1.1;
@@ -249,6 +253,19 @@ function paintMark({ context, colour, placed, x, widthPx, most, crowd }, one, ho
   const middle = { x: (at.x2 + at.x2Last) / 2, y: at.y2, fromX: (at.x1 + at.x1Last) / 2, fromY: at.y1 };
   if (at.open) cross(context, middle.x, middle.y, 3.5);
   else if (Math.hypot(middle.x - middle.fromX, middle.y - middle.fromY) > HEAD_FROM_PX) arrow(context, middle, { open: how === "future" });
+  context.globalAlpha = 1;
+}
+
+/** Of very many marks each is one line, somewhere in the stretch that its band would have: not all at one place. */
+function paintThread({ context, colour, most }, at, one, how) {
+  const share = ((one.source * 7 + one.target) * GOLDEN) % 1;
+  context.strokeStyle = colour(one.lost ? "bad" : INK[how]);
+  context.globalAlpha = ALPHA[how] * (0.15 + 0.5 * Math.sqrt(one.count / most));
+  context.lineWidth = 1;
+  context.beginPath();
+  context.moveTo(at.x1 + (at.x1Last - at.x1) * share, at.y1);
+  context.lineTo(at.x2 + (at.x2Last - at.x2) * share, at.y2);
+  context.stroke();
   context.globalAlpha = 1;
 }
 

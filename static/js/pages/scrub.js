@@ -13,7 +13,7 @@ export function scrub(element, scene, onWindow) {
   const failures = svg.append("g").attr("class", "failures");
   const shade = svg.append("g").attr("class", "shade").selectAll("rect").data([0, 1]).join("rect").attr("height", HEIGHT);
   const frame = svg.append("rect").attr("class", "frame").attr("height", HEIGHT - 2).attr("y", 1).attr("rx", 3);
-  let widthPx = 1;
+  let widthPx = 0;
   let view = { from: 0, to: scene.durationUs };
   let grabbed;
   const x = (tUs) => (tUs / Math.max(1, scene.durationUs)) * widthPx;
@@ -21,6 +21,14 @@ export function scrub(element, scene, onWindow) {
 
   function paint(shown) {
     view = shown;
+    if (element.clientWidth !== widthPx) paintJob();
+    const [left, right] = [x(view.from), Math.max(x(view.from) + LEAST_PX, x(view.to))];
+    shade.attr("x", (side) => (side ? right : 0)).attr("width", (side) => Math.max(0, side ? widthPx - right : left));
+    frame.attr("x", left).attr("width", right - left);
+  }
+
+  /** What stays where it is while the window moves. */
+  function paintJob() {
     widthPx = element.clientWidth;
     svg.attr("width", widthPx);
     const most = Math.max(1, ...scene.pace.map(([, , count]) => count));
@@ -28,9 +36,6 @@ export function scrub(element, scene, onWindow) {
       .attr("y", ([, , count]) => HEIGHT - 3 - (count / most) * (HEIGHT - 10)).attr("height", ([, , count]) => (count / most) * (HEIGHT - 10))
       .selectAll("title").data((one) => [one]).join("title").text(([at, , count]) => `${plural(count, "sending", "sendings")} from ${at / 1e6} s on`);
     failures.selectAll("path").data(scene.failures).join("path").attr("d", (one) => `M${x(one.failedUs) - 3},3l6,6m0,-6l-6,6`);
-    const [left, right] = [x(view.from), Math.max(x(view.from) + LEAST_PX, x(view.to))];
-    shade.attr("x", (side) => (side ? right : 0)).attr("width", (side) => Math.max(0, side ? widthPx - right : left));
-    frame.attr("x", left).attr("width", right - left);
   }
 
   function placeOf(event) {

@@ -47,7 +47,7 @@ function begin() {
   listen();
   onResize([place ?? element], repaint);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  show(picture.view, { remember: false });
+  show(picture.view, { remember: false, afterMs: 0 });
   cutting?.show();
 }
 
@@ -84,7 +84,7 @@ const chosenIn = (address) => new URL(address).searchParams.get("select") ?? und
 const isWhole = (view) => view.from === 0 && view.to >= scene.durationUs;
 
 /** Moves the window: what is there is drawn at once, and what is not there yet is asked for. */
-function show(view, { remember = true } = {}) {
+function show(view, { remember = true, afterMs = ASK_AFTER_MS } = {}) {
   picture.view = view;
   picture.hovered = undefined;
   tip.hidden = true;
@@ -94,7 +94,7 @@ function show(view, { remember = true } = {}) {
     if (remember) history.replaceState(null, "", addressWith(location.href, isWhole(view) ? { from: undefined, to: undefined } : view));
     ask();
     cutting?.moved();
-  }, ASK_AFTER_MS);
+  }, afterMs);
 }
 
 function repaint() {
