@@ -31,11 +31,11 @@ _BOUNDS = ("attempt-started", "task-failed")
 def why_no_trace(undamaged: dict[str, bytes], plant: Plant) -> str | None:
     """The argument; None where there is none, so that an audit that says nothing has missed something."""
     argue = _ARGUMENTS.get(plant.kind)
-    if argue is None or not plant.members[plant.member]:
-        return None
+    if argue is None or not (plant.members[plant.member] or plant.member.endswith(".det")):
+        return None  # none but a log's is there, and empty
     _, task, attempt, *_ = plant.member.split("/")
     left = Left.of(undamaged, task, int(attempt))
-    if left is None or (left.lingers and argue is not _chosen_otherwise):
+    if left is None:
         return None
     why = argue(left, plant)
     ended = "ran on, fenced, for as long as nobody tells" if left.lingers else f"ended at {left.ended_us} us"

@@ -9,6 +9,10 @@ from replay.errors import CorruptMember
 from replay.model import read_json
 
 MAX_LINE_BYTES = 64 << 20
+_WHO = frozenset(("at", "attempt", "channel", "from", "host", "of", "side", "task", "thread", "to"))
+_WHAT = frozenset(("by", "cause", "checkpoint", "epoch", "failure", "re", "result", "rollback", "together", "txn"))
+_NAMES = _WHO | _WHAT
+"""Fields of events that are single values, whatever the type of the event."""
 _REMEDY = "What stands before it is kept; record the job again to have the rest"
 
 
@@ -50,4 +54,7 @@ def _event_fault(event: dict[str, Any], expected: int) -> str | None:
         return f"event {expected} has no integer t_us"
     if not isinstance(event.get("type"), str):
         return f"event {expected} has no type"
+    for name in _NAMES & event.keys():
+        if isinstance(event[name], list | dict):
+            return f"the {name} of event {expected} is no single value"
     return None

@@ -95,13 +95,14 @@ class _OutputCheck:
         self.own_end = named.offset + _LOG_OF_BUFFER_BUILT_BYTES
         if named.buffer_bytes != len(frame.payload) or named.epoch != frame.epoch:
             ends = named.epoch > frame.epoch
+            gone = f"sent-{self.k}" if named.epoch < frame.epoch else None
             self._differs(
                 placed,
                 f"has {len(frame.payload)} bytes in epoch {frame.epoch}, but the log of {self.thread} names one of "
                 f"{named.buffer_bytes} bytes in epoch {named.epoch} "
                 f"({member_name(self.task, self.attempt, self.thread, named.epoch)} at offset {named.offset})"
                 + (f"; {log} ends before it, at offset {end}" if ends else ""),
-                log if ends else None,
+                log if ends else gone and member_name(self.task, self.attempt, gone, named.epoch, "buf"),
                 other_offset=end if ends else None,
                 log_member=member_name(self.task, self.attempt, self.thread, named.epoch),
                 log_offset=named.offset,
@@ -124,7 +125,9 @@ class _OutputCheck:
                 )
             return
         if frame.seq != before.frame.seq + 1:
-            self._differs(placed, f"follows buffer {before.frame.seq}: numbers go up by one")
+            self._differs(
+                placed, f"follows buffer {before.frame.seq} ({before.path}): numbers go up by one", before.path
+            )
         # Where two disagree, the one that its own sending confirms is not the damaged one.
         doubtful = before if self._is_confirmed(frame) and not self._is_confirmed(before.frame) else placed
         if frame.t_us < before.frame.t_us:

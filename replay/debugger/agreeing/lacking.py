@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from replay.bundle.members import member_name
@@ -291,9 +291,9 @@ class _Attempt:
 
     def _epochs_ended(self, i: int) -> set[int]:
         """The epochs that it passed a barrier of. A sender that goes back and never comes to the same barriers again
-        has them in other epochs: there only what was sent counts."""
+        has them in other epochs: there only what must have arrived counts."""
         ended = {*self._epochs_left(), *self.barriers}
-        return ended if self._takes_once else ended & self._sent_to_it(i)
+        return ended if self._takes_once else ended & self._sent_to_it(i, before=self._furthest_received(i))
 
     @property
     def _takes_once(self) -> bool:
@@ -338,16 +338,24 @@ class _Attempt:
         )
         return sum(isinstance(one, Order) and one.channel == i for data in logs for _, _, one in decode_all(data))
 
-    def _sent_to_it(self, i: int) -> set[int]:
-        """The epochs of buffers that were sent to this attempt; some of them may have been lost on the wire."""
+    def _sent_to_it(self, i: int, before: Mapping[int, int] | None = None) -> set[int]:
+        """The epochs of buffers that were sent to this attempt; some of them may have been lost on the wire. `before`:
+        by attempt of the sender only those with smaller numbers."""
         graph = self.source.graph
         channel = graph.channel(graph.task(self.task).inputs[i])
         return {
             epoch
             for sender in self.source.attempts(channel.source)
             for _, _, epoch, frame in placed_sendings(self.source, channel.source, sender, channel.k)
-            if frame.receiver_attempt == self.attempt
+            if frame.receiver_attempt == self.attempt and (before is None or frame.seq < before.get(sender, 0))
         }
+
+    def _furthest_received(self, i: int) -> dict[int, int]:
+        """By attempt of the sender, the largest number that arrived: what was sent before it had to arrive before."""
+        furthest: dict[int, int] = {}
+        for *_, receipt in placed_receipts(self.source, self.task, self.attempt, i):
+            furthest[receipt.sender_attempt] = max(furthest.get(receipt.sender_attempt, 0), receipt.seq)
+        return furthest
 
     def _of_gaps(self, i: int) -> Iterator[Lack]:
         """Buffers are taken by their numbers: those of an epoch between are missed."""

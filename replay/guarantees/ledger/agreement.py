@@ -27,6 +27,7 @@ from replay.guarantees.ledger.numbers import (
     check_orders,
     check_sendings,
     check_snapshots_reached,
+    check_triggers,
 )
 from replay.guarantees.ledger.timing import check_epochs_of_lines, check_transits
 from replay.model import TaskId
@@ -56,7 +57,7 @@ def findings_of(source: RecordingSource, executions: Executions) -> list[Finding
     for check in _checks(source, executions):
         found += _found_by(source, check)
     found += _gone(source)
-    found += [*_untold(source, executions), *_unkept(source, executions)]
+    found += [*_unheard(source), *_untold(source, executions), *_unkept(source, executions)]
     for task, attempt, checkpoint in executions.broken:
         why = f"Attempt {attempt} of {task} began from checkpoint {checkpoint}, which nobody is recorded to have taken."
         found.append(Finding(why, f"tasks/{task}/…/state/{checkpoint}.json", frozenset({task}), contradicts=False))
@@ -89,6 +90,14 @@ def _of_recording(source: RecordingSource, executions: Executions) -> Iterator[F
         why = f"The recorder left something out of {printable(task)}, as event {event.get('n')} says."
         tasks = frozenset({task}) if task in source.graph else None
         yield Finding(why, f"tasks/{printable(task)}", tasks, (f"event:{event.get('n')}",), contradicts=False)
+
+
+def _unheard(source: RecordingSource) -> Iterator[Finding]:
+    """Tasks of which nothing is there: that nothing of them is wrong shows nothing."""
+    for task in source.graph.order:
+        if next(iter(source.attempts(task)), None) is None:
+            why = f"The recording has no member of {task}."
+            yield Finding(why, f"tasks/{task}/", frozenset({task}), contradicts=False)
 
 
 def _untold(source: RecordingSource, executions: Executions) -> Iterator[Finding]:
@@ -152,6 +161,7 @@ def _of_attempt(
         yield partial(check_output, source, story, task, attempt, k)
     if not shape.inputs:
         yield partial(check_counted, source, executions, task, attempt)
+        yield partial(check_triggers, source, task, attempt)
     if not shape.inputs and _is_small(source):
         yield partial(check_emitted, source, executions, task, attempt)
     if _is_executed(source, task, attempt):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from replay.bundle.members import member_name
@@ -11,7 +12,7 @@ from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.members import barrier_of, placed_buffers, placed_receipts, placed_sendings
 from replay.guarantees.ledger.executions import Executions
-from replay.log.determinants import Order
+from replay.log.determinants import Order, SourceCheckpoint
 from replay.model import MAIN, Channel, TaskId
 
 
@@ -118,6 +119,24 @@ def check_counted(source: RecordingSource, executions: Executions, task: TaskId,
             f"read {read} ({member}).",
             lacks=member,
         )
+
+
+def check_triggers(source: RecordingSource, task: TaskId, attempt: int) -> None:
+    """Raises `Missing` where a source's log goes on in another epoch and does not say by which checkpoint it came
+    there."""
+    if source.manifest.clock.kind != "virtual" or not source.manifest.protocol.logs:
+        return
+    for epoch, following in pairwise(source.epochs(task, attempt, MAIN)):
+        last = deque((one for *_, one in source.determinants(task, attempt, MAIN, epoch)), maxlen=1)
+        if not any(isinstance(one, SourceCheckpoint) and one.checkpoint == following for one in last):
+            member = member_name(task, attempt, MAIN, epoch)
+            after = member_name(task, attempt, MAIN, following)
+            raise Missing(
+                f"{after} is there, so attempt {attempt} of {task} passed checkpoint {following}, and the log of the "
+                f"epoch before does not end with its trigger ({member}).",
+                lacks=member,
+                other_member=after,
+            )
 
 
 def _restored(source: RecordingSource, executions: Executions, task: TaskId, attempt: int) -> Mapping[str, Any]:

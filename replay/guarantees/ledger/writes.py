@@ -107,7 +107,7 @@ class _Sink:
                 self._hold_against_kind(found, line)
                 counts, stays = True, in_path(path, attempt, epoch)
                 if found.kind == "transactional":
-                    counts = line.get("txn") in committed
+                    counts = isinstance(line.get("txn"), int) and line["txn"] in committed
                 elif found.kind == "determinant" and self.source.manifest.protocol.logs:
                     stays = undone is None or epoch < undone
                 elif isinstance(line.get("id"), str):

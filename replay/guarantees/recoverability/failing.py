@@ -156,6 +156,8 @@ def failing_section(causality: Moments, failing: Failing) -> Section:
 
 
 def _check_names(causality: Moments, failing: Failing) -> None:
+    if not failing.failed:
+        raise WrongSetting(f"no {failing.by} is named that fails", remedy="Name at least one")
     known: set[str] = {str(task.id) for task in causality.graph.tasks}
     if failing.by == "host":
         if not causality.course.hosts_are_known():

@@ -106,7 +106,7 @@ class BundleCausality:
             for epoch, line in self._lines(task.id, attempt, "sink"):
                 txn, t_us = line.get("txn"), line.get("t_us")
                 waits = txn is not None or line.get("id") is not None
-                seen_us = t_us if txn is None else committed_us.get((task.id, txn))
+                seen_us = t_us if txn is None else committed_us.get((task.id, txn)) if type(txn) is int else None
                 if type(seen_us) is not int or type(t_us) is not int:
                     continue
                 if not stands:

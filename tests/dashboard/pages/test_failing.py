@@ -51,8 +51,12 @@ def test_asked_wrongly_it_says_how(job: Job, owner: User) -> None:
         ("failed=nobody.0&at_ms=1", "there is no task “nobody.0”"),
         ("failed=map-1.0&at_ms=x", "names no failures at a moment"),
         ("failed=host-99&at_ms=1&by=host", "there is no host “host-99”"),
+        ("failed=a%00b&at_ms=1", "there is no task “a\\x00b”"),
+        (f"failed=map-1.0&at_ms={'9' * 400}", "names no failures at a moment"),
     ):
         page = client.get(f"/jobs/{job.id}/audit/failing/?{query}").content.decode()
         assert why in page and "Ask</button>" in page
+    nobody = client.get(f"/api/v1/jobs/{job.id}/audit/failing?failed=,&at_ms=1")
+    assert nobody.status_code == 422 and "no task is named that fails" in nobody.json()["error"]["message"]
     answer = client.get(f"/api/v1/jobs/{job.id}/audit/failing?failed=nobody.0&at_ms=1")
     assert answer.status_code == 422 and answer.json()["error"]["code"] == "bad-failures"

@@ -47,6 +47,7 @@ NAMED = [
     pytest.param(9_300_054, "split.0/0/sent-0/0.dlt", -1, id="the storage had its determinant, so it went out"),
     pytest.param(9_300_077, "map-1.1/2/sent-0/0.dlt", -1, id="the buffer before went out as it was cut"),
     pytest.param(9_300_062, "source.0/0/source/0.ndjson", -1, id="a part of it went out, and of another one elsewhere"),
+    pytest.param(9_510_748, "source.0/0/main/0.det", -1, id="the log of the next epoch is there, and is empty"),
     pytest.param(9_300_037, "sink.0/0/received-0/5.rcv", -1, id="an event counts one arrival more"),
 ]
 
@@ -93,6 +94,12 @@ def test_what_a_sink_took_again_may_have_been_given_out_again() -> None:
     assert gone
     found = delivery(Bundle(MembersInMemory({name: data for name, data in known.members.items() if name not in gone})))
     assert found.verdict == "undecided"
+
+
+def test_what_was_sent_as_its_channel_broke_need_not_have_arrived() -> None:
+    """Where nothing is sent again (none), an epoch may pass of which nothing came over one input."""
+    known = known_world(9_510_972)
+    assert delivery(known.bundle).verdict == known.truth.delivery == "at most once"
 
 
 def test_a_call_that_gave_a_value_and_raised_is_named() -> None:
