@@ -19,7 +19,7 @@ from replay.bundle.reader import Bundle
 from replay.log.codec import decode_all
 from replay.log.deltas import decode_extents
 from replay.log.determinants import Order, Rng, SourceCheckpoint, Timestamp
-from replay.model import MAIN
+from replay.model import MAIN, Record
 from replay.runtime.body.records import RecordReader
 from tests.replay.debugger.diverging.known import ARRIVALS
 
@@ -209,9 +209,17 @@ def _went_out(left: Left, offset: int) -> bool:
         for frame in left.bundle.buffers(left.task, left.attempt, k):
             for record in [] if frame.is_event else reader.feed(frame.payload):
                 whole |= {of for task, of in record.lineage or () if task == left.task}
-        parts += reader.partial_bytes > 0
+        read = (one["record"] for one in left.lines if one["offset"] not in {offset, *whole})
+        begun = (Record(one[0], one[1], one[2], ((left.task, 0),)).to_bytes() for one in read)
+        parts += reader.partial_bytes > 0 and not any(_begins_alike(one, reader.partial) for one in begun)
     others = {one["offset"] for one in left.lines} - whole - {offset}
     return offset in whole or parts > len(others)
+
+
+def _begins_alike(record: bytes, partial: bytes) -> bool:
+    """But for its length and its lineage, which come after all else."""
+    end = min(len(partial), record.rfind(b",["))
+    return end > 4 and record[4:end] == partial[4:end]
 
 
 def _chose_nothing_more(left: Left, records: int, t_us: int) -> bool:

@@ -131,7 +131,8 @@ def _wire_us(story: Story) -> list[int]:
     """There and back, from requests: when they were made, and when they came."""
     found = []
     for event in _in_order(story):
-        asked = story.by_number.get(event.get("re", -1), {})
+        of = event.get("re")
+        asked = story.by_number.get(of, {}) if isinstance(of, int) else {}
         if str(event.get("type")).endswith("-request-received") and str(asked.get("type")).endswith("-requested"):
             times = event.get("t_us"), asked.get("t_us")
             if type(times[0]) is int and type(times[1]) is int and times[0] >= times[1]:

@@ -49,6 +49,21 @@ def test_an_event_that_names_something_by_more_than_one_value_is_damaged(line: b
     assert any(f"the {name} of event 0 is no single value" in one for one in said), said
 
 
+def test_an_event_of_a_type_of_its_writers_may_have_any_fields() -> None:
+    known = known_world(7_001)
+    events = known.members["events.ndjson"]
+    own = {
+        "n": events.count(b"\n"),
+        "t_us": 1 << 40,
+        "type": "checked",
+        "task": [1],
+        "attempt": {},
+        "result": {"is": []},
+    }
+    bundle = Bundle(MembersInMemory({**known.members, "events.ndjson": events + json_bytes(own) + b"\n"}))
+    assert processing(bundle).verdict == known.truth.processing
+
+
 def test_writes_of_no_transaction_and_a_recording_of_next_to_nothing_are_undecided() -> None:
     known = known_world(7_001)
     name = next(one for one in sorted(known.members) if "/sink/" in one)
