@@ -178,7 +178,8 @@ class _Work:
         sink = ChannelSink(rows["buffers"], rows["sendings"], rows["deltas"])
         manifest = self._manifest
         ids, layout = LogIds.of(manifest), manifest.protocol.delta_layout
-        reader = ChannelReader(unit, self.pack.open, ids, layout, sink)
+        whole = self.task.goes_on or not self.pack.growing
+        reader = ChannelReader(unit, self.pack.open, ids, layout, sink, whole=whole)
         reader.run()
         if self.task.goes_on:
             self.summary.standing[unit.channel] = reader.standing

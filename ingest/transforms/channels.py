@@ -96,10 +96,16 @@ ReceiptKey = tuple[int, int, int]
 
 
 class ChannelReader:
-    """Reads one channel's members, attempt by attempt and epoch by epoch, and emits rows in that order."""
+    """Reads one channel's members, attempt by attempt and epoch by epoch, and emits rows in that order.
 
-    def __init__(self, unit: ChannelUnit, open_member: Open, ids: LogIds, layout: str, sink: ChannelSink) -> None:
+    `whole`: nothing more comes to them. Else one member may be behind another, which is no disagreement.
+    """
+
+    def __init__(
+        self, unit: ChannelUnit, open_member: Open, ids: LogIds, layout: str, sink: ChannelSink, *, whole: bool = True
+    ) -> None:
         self.unit = unit
+        self.whole = whole
         self.open = open_member
         self.ids = ids
         self.layout = layout
@@ -166,7 +172,7 @@ class ChannelReader:
                 self._compare(built, buffers, frame, offset, path, attempt)
                 self._emit_buffer(attempt, frame, ended)
                 buffers, size_bytes, records = buffers + 1, size_bytes + len(frame.payload), records + ended
-            if built is not None and sound and len(built) != buffers:
+            if self.whole and built is not None and sound and len(built) != buffers:
                 log = self.unit.det[attempt, epoch]
                 self._remark("count", path, None, f"it holds {buffers} buffers, and {log} names {len(built)}")
         except CorruptMember as fault:

@@ -190,7 +190,8 @@ class Pack:
             self._file: BinaryIO = open(path, "rb") if isinstance(path, (str, Path)) else path  # noqa: SIM115
             try:
                 self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-                self._data = self._open_data(self._read_tail())
+                self.growing = self._read_tail()
+                self._data = self._open_data(self.growing)
                 return
             except (ValueError, struct.error):
                 self._file.close()

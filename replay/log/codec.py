@@ -173,6 +173,8 @@ def _serializable(data: bytes, offset: int) -> tuple[Determinant, int]:
             end = end_of_stream(data, begin, len(data))
         except CorruptDeterminant as fault:
             raise _fault(data, offset, fault.why) from None
+    elif any(magic.startswith(bytes(data[begin : begin + 4])) for magic in (SIZED_PAYLOAD_MAGIC, JAVA_STREAM_MAGIC)):
+        raise _fault(data, offset, _CUT_SHORT)
     else:
         raise _fault(data, offset, "a serializable begins neither with a Java stream's magic nor with CL")
     return Serializable(bytes(data[begin:end])), end

@@ -79,6 +79,7 @@ def test_what_is_settled_is_not_decoded_again_and_shares_its_files(tmp_path: Pat
             folder.look()
             growing.publish()
             job, result = next_version(growing.path, tmp_path / "data", version, segment_bytes=1)
+            assert rows_of(job, "rejects") == []
             decoded += result["decoded"]
             files = {path.stat().st_ino: path for path in (job.folder / "determinants").glob("*.parquet")}
             shared += len(before.keys() & files.keys())

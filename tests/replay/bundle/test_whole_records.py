@@ -8,11 +8,15 @@ from replay.bundle.frames import ReceiptFrame
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.whole_records import WholeRecords
 from replay.log.codec import encode
-from replay.log.determinants import Order, Timestamp
+from replay.log.determinants import Order, Serializable, SourceCheckpoint, TimerTrigger, Timestamp
 
 RECEIPT = ReceiptFrame(1, 0, 0, 10, 20, 0, 0, 0).to_bytes()
 WHOLE = {
     "tasks/a.0/0/main/0.det": (encode(Order(1)), encode(Timestamp(7))),
+    "tasks/a.0/0/main/1.det": (encode(Order(1)), encode(Serializable(b"CL\x02\x00\x00\x00\x02hi"))),
+    "tasks/a.0/0/main/2.det": (encode(Order(1)), encode(Serializable(bytes.fromhex("aced00057400026869")))),
+    "tasks/a.0/0/main/3.det": (encode(Order(1)), encode(TimerTrigger(1, 2, "internal:clock"))),
+    "tasks/a.0/0/main/4.det": (encode(Order(1)), encode(SourceCheckpoint(1, 2, 3, "savepoint", b"here"))),
     "tasks/a.0/0/received-0/0.rcv": (RECEIPT, RECEIPT),
     "tasks/a.0/0/sink/0.ndjson": (b'{"n":0}\n', b'{"n":1}\n'),
 }

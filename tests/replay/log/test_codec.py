@@ -111,6 +111,10 @@ def test_a_corrupt_stream_is_read_up_to_its_fault(vector):
 
 BAD = [
     ("03000000", "begins neither with a Java stream's magic nor with CL"),
+    ("03", "cut short"),
+    ("0343", "cut short"),
+    ("03aced00", "cut short"),
+    ("034300", "begins neither"),
     ("03434c0400000000", "unknown content type 4"),
     ("03434c00ffffffff", "negative length"),
     ("03434c007fffffff00", "claims 2147483647 bytes, and 1 are left"),
