@@ -12,7 +12,7 @@ export function selectorOf(element, kind) {
   return row && element.name ? `[data-${kind}="${row.dataset[kind]}"] [name="${element.name}"]` : undefined;
 }
 
-/** Paints once now and again whenever one of the places changes its width; once a frame at most. */
+/** Paints once now and again whenever one of the places changes its width; once a frame at most. Returns how to stop. */
 export function onResize(places, paint) {
   const widths = new Map();
   let asked = false;
@@ -27,4 +27,5 @@ export function onResize(places, paint) {
     });
   });
   places.filter(Boolean).forEach((place) => observer.observe(place));
+  return () => observer.disconnect();
 }

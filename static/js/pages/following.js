@@ -1,32 +1,71 @@
-// A job that is still being recorded: says when there is a newer version than the page shows.
-import { getJson } from "../net/api.js";
+// A job that is still being recorded: its page takes in each newer version of it.
+import { getJson, getPart } from "../net/api.js";
 import { live } from "../net/live.js";
-import { plural } from "../state/format.js";
+import { remember, renew } from "./renewal.js";
 
-/** Watches the job of this element, if there is one; what is new is shown when the reader asks for it. */
-export function watchFollowing(element) {
+const PARTS = ["#content > .stack", ".header-badges", ".header-actions"];
+const PAUSE_SHARE = 2;
+const LEAST_PAUSE_MS = 300;
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/**
+ * Follows the job of this page, if it grows; to be called before anything is drawn. `address()` is what is shown,
+ * `onNewer()` draws it again.
+ */
+export function watchFollowing({ address, onNewer }) {
+  const element = document.getElementById("following");
   if (!element) return;
-  const { socket, poll, epochs, following } = element.dataset;
-  const news = element.querySelector("[data-following-news]");
+  const { socket, poll, updated, following } = element.dataset;
+  let wanted = false;
+  let busy = false;
+  let pressed = false;
+  PARTS.forEach((part) => remember(document.querySelector(part)));
 
-  async function look(what) {
-    if (what !== undefined && what !== "version" && what !== "following") return;
+  async function hear(what) {
+    if (what === undefined) wanted ||= await isOlder();
+    else wanted ||= what === "version" || what === "following";
+    await show();
+  }
+
+  async function isOlder() {
     const job = await getJson(poll).catch(() => undefined);
-    if (!job) return;
-    const more = (job.facts.epochs ?? 0) - Number(epochs);
-    if (what === "version") tell(more > 0 ? `${plural(more, "new epoch", "new epochs")}.` : "More was recorded.");
-    else if (more > 0) tell(`${plural(more, "new epoch", "new epochs")}.`);
-    else if (job.following !== (following === "1")) tell(job.following ? "It is followed again." : "It is not followed any more.");
+    return job !== undefined && (Date.parse(job.updated_at) > Date.parse(updated) || job.following !== (following === "1"));
   }
 
-  function tell(words) {
-    const show = Object.assign(document.createElement("a"), { href: location.href, textContent: "Show" });
-    show.addEventListener("click", (event) => {
-      event.preventDefault();
-      location.reload();
+  // One after the other, and with a pause: versions may come faster than the server makes pages.
+  async function show() {
+    if (busy) return;
+    busy = true;
+    try {
+      while (wanted && !pressed && !document.hidden) {
+        wanted = false;
+        const began = performance.now();
+        await takeIn();
+        await pause(Math.max(LEAST_PAUSE_MS, PAUSE_SHARE * (performance.now() - began)));
+      }
+    } catch {
+      wanted = true; // the server is away; who reconnects is told again
+    } finally {
+      busy = false;
+    }
+  }
+
+  async function takeIn() {
+    const fresh = document.createElement("div");
+    fresh.append(...(await getPart(address())));
+    if (PARTS.some((part) => !fresh.querySelector(part))) return;
+    PARTS.forEach((part) => renew(document.querySelector(part), fresh.querySelector(part)));
+    onNewer();
+  }
+
+  // A click that begins on what is replaced would never come.
+  document.addEventListener("pointerdown", () => (pressed = true));
+  for (const end of ["pointerup", "pointercancel"]) {
+    document.addEventListener(end, () => {
+      pressed = false;
+      setTimeout(show);
     });
-    news.replaceChildren(`${words} `, show);
   }
-
-  live({ socket, poll, onState: () => undefined, onNews: look });
+  document.addEventListener("visibilitychange", show);
+  live({ socket, poll, onState: () => undefined, onNews: hear });
 }

@@ -10,9 +10,9 @@ import { dataOf, onResize } from "./elements.js";
 import { watchFollowing } from "./following.js";
 import { followProgress } from "./progress.js";
 
-const graphData = dataOf("graph-data");
-const timelineData = dataOf("timeline-data");
-const panel = document.getElementById("task-panel");
+let graphData = dataOf("graph-data");
+let timelineData = dataOf("timeline-data");
+const taskPanel = () => document.getElementById("task-panel");
 const picture = graph();
 const lanes = timeline();
 // Small jobs show their tasks at once.
@@ -89,13 +89,13 @@ function paintTimeline() {
 }
 
 function chosenTask() {
-  return panel?.querySelector("[data-task]")?.dataset.task;
+  return taskPanel()?.querySelector("[data-task]")?.dataset.task;
 }
 
 async function select(task, { remember = true } = {}) {
   const address = addressWith(location.href, { task });
   try {
-    panel.replaceChildren(...(await getPart(addressWith(new URL(address, location.href), { part: "task" }))));
+    taskPanel().replaceChildren(...(await getPart(addressWith(new URL(address, location.href), { part: "task" }))));
   } catch (fault) {
     notice(fault.message);
     return;
@@ -110,24 +110,25 @@ function markRows(task) {
 }
 
 function neighbour(which) {
-  const next = panel?.querySelector("[data-task]")?.dataset[which];
+  const next = taskPanel()?.querySelector("[data-task]")?.dataset[which];
   if (next) select(next);
 }
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[data-task]");
-  if (!link || !panel || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (!link || !taskPanel() || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   select(link.dataset.task);
 });
-window.addEventListener("popstate", () => panel && select(new URL(location.href).searchParams.get("task") ?? undefined, { remember: false }));
-document.getElementById("colour-by")?.addEventListener("change", (event) => {
+window.addEventListener("popstate", () => taskPanel() && select(new URL(location.href).searchParams.get("task") ?? undefined, { remember: false }));
+document.addEventListener("change", (event) => {
+  if (event.target.id !== "colour-by") return;
   colourBy = event.target.value;
   paintGraph();
 });
 
 bindKeys([
-  ...(panel
+  ...(taskPanel()
     ? [
         { keys: ["."], what: "next task", run: () => neighbour("after") },
         { keys: [","], what: "task before", run: () => neighbour("before") },
@@ -135,9 +136,22 @@ bindKeys([
     : []),
   { keys: ["y"], what: "copy the link to this view", run: copyLink },
 ]);
-onResize([document.getElementById("graph"), document.getElementById("timeline")], () => {
+
+watchFollowing({
+  address: () => addressWith(location.href, { task: chosenTask() }),
+  onNewer: () => {
+    graphData = dataOf("graph-data");
+    timelineData = dataOf("timeline-data");
+    if (document.getElementById("colour-by")) document.getElementById("colour-by").value = colourBy;
+    paint();
+    stopWatchingWidths();
+    stopWatchingWidths = watchWidths();
+  },
+});
+function paint() {
   paintGraph();
   paintTimeline();
-});
-watchFollowing(document.getElementById("following"));
+}
+const watchWidths = () => onResize([document.getElementById("graph"), document.getElementById("timeline")], paint);
+let stopWatchingWidths = watchWidths();
 followProgress(document, () => location.reload());

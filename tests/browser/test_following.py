@@ -1,0 +1,86 @@
+"""The page of a job that is still recorded: its switch, and new epochs that come in while somebody looks at it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from bench.growing import Growth, members_of
+from bench.server_process import begin_command, wait_until
+from tests.browser.conftest import NARROW, Visitor
+from tests.browser.site import Site
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.spark]
+
+Visit = Callable[..., Visitor]
+# Spark may have to start, and versions are made beside whatever else the machine does.
+PATIENCE_MS = 240_000
+TOLD = "Number(/(\\d+) epochs?/.exec(document.querySelector('.header-badges').innerText)[1])"
+
+
+@pytest.fixture
+def growth(site: Site, tmp_path: Path) -> Growth:
+    options = ["--events", "3000", "--seed", "5", "--checkpoint-interval-ms", "200"]
+    manifest, members = members_of(site.bundle("to-be-followed", *options))
+    growth = Growth(manifest, members, tmp_path / "growing", random.Random(5), epochwise=True)
+    growth.grow(0.2)
+    return growth
+
+
+@pytest.fixture
+def job(site: Site, growth: Growth) -> Iterator[str]:
+    """Its first version is there, and the command that began to follow it was interrupted."""
+    lake = site.data / "lake"
+    before = set(os.listdir(lake))
+    command = begin_command(site.data, "ingest", str(growth.folder), "--follow")
+
+    def published() -> list[str]:
+        return [name for name in set(os.listdir(lake)) - before if name.startswith("j_")]
+
+    try:
+        [job] = wait_until(published, "the first version", PATIENCE_MS / 1000)
+    finally:
+        command.send_signal(signal.SIGINT)
+        command.communicate(timeout=PATIENCE_MS / 1000)
+    yield job
+
+
+def test_new_epochs_come_in_while_the_page_is_looked_at(visit: Visit, job: str, growth: Growth) -> None:
+    page = visit().open(f"/jobs/{job}/")
+    narrow = visit(viewport=NARROW, color_scheme="dark").open(f"/jobs/{job}/")
+    notice = page.locator("#following")
+    expect(notice).to_contain_text("not followed")
+    notice.get_by_role("button", name="Follow", exact=True).click()
+    expect(notice).to_contain_text("Still being recorded")
+    page.evaluate("window.isTheSame = true")
+    page.locator("#tasks > summary").click()
+    page.locator('#tasks a[data-task="sink.0"]').click()
+    expect(page.locator("#task-title")).to_have_text("sink.0")
+    page.locator("#colour-by").select_option("determinants")
+    determinants = page.locator("#tasks tr.chosen td").first
+    at_first = determinants.inner_text()
+    drawn = page.locator("#timeline svg")
+    expect(drawn).to_be_attached()
+    for share in (0.3, 0.4):
+        before = page.evaluate(TOLD)
+        growth.grow(share)
+        for one in (page, narrow):
+            one.wait_for_function(f"before => {TOLD} > before", arg=before, timeout=PATIENCE_MS)
+    expect(page.locator("#tasks")).to_have_attribute("open", "")
+    expect(page.locator("#colour-by")).to_have_value("determinants")
+    expect(page.locator("#graph-legend")).to_contain_text("determinants")
+    expect(page.locator("#task-title")).to_have_text("sink.0")
+    expect(determinants).not_to_have_text(at_first)
+    expect(drawn).to_be_attached()
+    growth.grow(1)
+    growth.write_manifest(complete=True)
+    for one in (page, narrow):
+        expect(one.locator("#following")).to_have_count(0, timeout=PATIENCE_MS)
+    expect(page.locator(".header-badges .badge").first).to_have_text("ready", timeout=PATIENCE_MS)
+    assert page.evaluate("window.isTheSame") is True
