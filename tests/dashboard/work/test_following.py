@@ -25,6 +25,7 @@ from dashboard.work.claim import claim
 from dashboard.work.follow import COMPLETE, follow
 from dashboard.work.owner import this_process
 from dashboard.work.service import WorkService
+from ingest.lake.places import InBucket
 from ingest.launch import DriverDied, IngestRequest, IngestResult
 from replay.bundle.pack import Pack, is_growing
 from replay.errors import BundleError
@@ -262,6 +263,16 @@ def test_the_switch_on_the_page(begun: tuple[Job, Following], growth: Growth, se
     assert "not followed" in client.get(f"/jobs/{job.id}/").content.decode()
     client.post(f"/jobs/{job.id}/follow/", {"follow": "1"})
     assert client.get(f"/api/v1/jobs/{job.id}").json()["following"] is True
+
+
+def test_a_lake_in_a_bucket_follows_nothing_and_says_so(owner: User, growth: Growth, settings) -> None:
+    settings.LAKE_ROOT = InBucket("bucket/prefix")
+    with (
+        pytest.raises(jobs.Refused, match="Tables lie in a bucket"),
+        following.beginning(owner, growth.folder, threading.Event()),
+    ):
+        pass
+    assert not Job.objects.exists()
 
 
 def test_what_was_stored_at_once_has_nothing_to_follow(owner: User, growth: Growth) -> None:
