@@ -97,6 +97,30 @@ class HoldersAt(Schema):
     holders: list[HolderAt]
 
 
+class MeasuresOut(Schema):
+    by: str
+    says: str = Field(description="What the numbers are, in words.")
+    unit: str = Field(description="`bytes`, `us` or nothing, of what is counted.")
+    values: dict[str, int] = Field(description="By task.")
+
+
+class CurvePoint(Schema):
+    tUs: int
+    value: float
+
+
+class Curve(Schema):
+    name: str
+    unit: str = Field(description="`records/s` or `us`.")
+    points: list[CurvePoint]
+    p50: list[CurvePoint] = Field([], description="Of latencies: the median beside the 99th percentile.")
+
+
+class CurvesOut(Schema):
+    of: str
+    curves: list[Curve]
+
+
 class QuestionIn(Schema):
     sql: str = Field(max_length=8_000, description="One SELECT.")
     order: int = Field(0, ge=0, le=500, description="The number of the answer's column to sort by, from 1; 0: none.")

@@ -9,7 +9,7 @@ from typing import Any
 
 from dashboard.measures import count, duration
 from dashboard.models import Job
-from dashboard.queries.curves import sink_curves, sinks_of
+from dashboard.queries.curves import curves_of
 from dashboard.queries.failures import job_failures
 from dashboard.queries.graph import job_graph
 from dashboard.queries.lake import lake
@@ -39,7 +39,7 @@ def _curves(job: Job) -> dict[tuple[str, str], Points]:
     if found is None or not duration_us:
         return {}
     try:
-        curves = sink_curves(lake(), job=job.id, sinks=sinks_of(found.manifest), duration_us=duration_us)
+        curves = curves_of(lake(), job=job.id, manifest=found.manifest, of="", duration_us=duration_us)
     except NotPublished:
         return {}
     return {(one["name"], one["unit"]): [(point["tUs"], point["value"]) for point in one["points"]] for one in curves}

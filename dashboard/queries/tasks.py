@@ -13,7 +13,8 @@ _COUNTS_SQL = """
 SELECT task, kind, sum(determinants)::BIGINT, sum(bytes)::BIGINT FROM counts GROUP BY ALL ORDER BY ALL
 """
 _ATTEMPTS_SQL = """
-SELECT task, max(attempt)::HUGEINT + 1 FROM events WHERE type = 'attempt-started' GROUP BY task
+SELECT task, max(attempt)::HUGEINT + 1, arg_max(host, attempt) FROM events
+WHERE type = 'attempt-started' AND attempt IS NOT NULL GROUP BY task
 """
 _KIND_ORDER = {kind.name: place for place, kind in enumerate(DETERMINANTS)}
 
@@ -30,6 +31,7 @@ class TaskSummary:
     task: str
     vertex: str
     attempts: int = 1
+    host: str | None = None
     failures: int = 0
     kinds: list[KindCount] = field(default_factory=list)
 
@@ -53,8 +55,11 @@ class TaskSummary:
 
 def task_summaries(lake: Lake, *, job: str, tasks: Iterable[tuple[str, str]], failed: list[str]) -> list[TaskSummary]:
     """One for each (task, vertex) of the manifest, in its order, also where nothing was logged."""
-    attempts: dict[str, int | None] = dict(lake.rows(_ATTEMPTS_SQL, job=job))
-    found = {task: TaskSummary(task, vertex, attempts.get(task) or 1, failed.count(task)) for task, vertex in tasks}
+    began = {task: (attempts, host) for task, attempts, host in lake.rows(_ATTEMPTS_SQL, job=job)}
+    found = {task: TaskSummary(task, vertex, *began.get(task, (1, None))) for task, vertex in tasks}
+    for task in failed:
+        if task in found:
+            found[task].failures += 1
     for task, kind, determinants, size_bytes in lake.rows(_COUNTS_SQL, job=job):
         if task in found:
             found[task].kinds.append(KindCount(kind, determinants, size_bytes))

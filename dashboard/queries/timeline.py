@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dashboard.queries.curves import sink_curves, sinks_of
+from dashboard.queries.curves import curves_of
 from dashboard.queries.failures import ROLLBACKS_SQL, Failure
 from dashboard.queries.lanes import last_event_us, state_lanes
 from ingest.lake.readers import Lake
@@ -67,7 +67,7 @@ def timeline(lake: Lake, *, job: str, manifest: Manifest, failures: list[Failure
             )
         ],
         "lanesHidden": max(0, len(tasks) - LANES_SHOWN),
-        "curves": sink_curves(lake, job=job, sinks=sinks_of(manifest), duration_us=duration_us),
+        "curves": curves_of(lake, job=job, manifest=manifest, of="", duration_us=duration_us),
     }
 
 

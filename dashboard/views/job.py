@@ -29,6 +29,7 @@ from dashboard.queries.rejects import rejects
 from dashboard.queries.retries import count_retries, guarantee, job_retries
 from dashboard.queries.summary import summary
 from dashboard.queries.task import task_attempts, task_epochs
+from dashboard.queries.task_measures import FIRST, MEASURES
 from dashboard.queries.tasks import TaskSummary, task_summaries
 from dashboard.queries.timeline import timeline
 from dashboard.sealing import shown_log, shown_replays
@@ -133,6 +134,7 @@ def _graph_context(request: HttpRequest, job: Job, found: JobGraph, failures: li
     keep = {failure.task for failure in failures} | ({chosen.task} if chosen else set())
     return {
         "graph": _picture(job, found, tasks, keep),
+        "measures": [(by, measure.says) for by, measure in MEASURES.items()],
         "deep": found.layers() > LAYERS_BESIDE,
         "chosen": chosen,
         **_tasks_page(request, tasks, chosen),
@@ -141,7 +143,7 @@ def _graph_context(request: HttpRequest, job: Job, found: JobGraph, failures: li
 
 
 def _picture(job: Job, found: JobGraph, tasks: list[TaskSummary], keep: set[str]) -> dict[str, Any]:
-    """The graph as it is drawn: numbers of what is shown, and scales and sums over all."""
+    """The graph as it is drawn: numbers of what is shown, and ranges and sums over all."""
     graph = found.for_script(keep)
     shown = {task for vertex in graph["vertices"] for task in vertex["tasks"]}
     graph["tasks"] = {task.task: task.for_script() for task in tasks if task.task in shown}
@@ -149,13 +151,16 @@ def _picture(job: Job, found: JobGraph, tasks: list[TaskSummary], keep: set[str]
     graph["flows"] = {one["id"]: flows[one["id"]] for one in graph["channels"] if one["id"] in flows}
     graph["edgeFlows"] = edge_flows(found.graph, flows)
     graph["mostFlowBytes"] = max((flow["bytes"] or 0 for flow in flows.values()), default=0)
-    graph["scales"] = {
-        name: [min(values, default=0), max(values, default=0)]
-        for name, values in (
-            ("bytes", [one.bytes for one in tasks]),
-            ("determinants", [one.determinants for one in tasks]),
-        )
+    first = MEASURES[FIRST]
+    sizes = [one.bytes for one in tasks]
+    graph["measure"] = {
+        "by": FIRST,
+        "says": first.says,
+        "unit": first.unit,
+        "values": {task.task: task.bytes for task in tasks if task.task in shown},
+        "range": [min(sizes), max(sizes)] if sizes else [],
     }
+    graph["measures"] = f"/api/v1/jobs/{job.id}/measures"
     return graph
 
 
@@ -165,6 +170,7 @@ def _tasks_page(request: HttpRequest, tasks: list[TaskSummary], chosen: TaskSumm
     place = tasks.index(chosen) if chosen else 0
     return {
         "tasks": tasks[begin : begin + TASKS_LISTED],
+        "tasks_hosts": any(task.host for task in tasks),
         "tasks_from": begin,
         "tasks_first": begin + 1,
         "tasks_last": min(len(tasks), begin + TASKS_LISTED),

@@ -42,6 +42,50 @@ def test_vertices_open_and_close_by_keyboard(visit: Visit, killed_job: str) -> N
     expect(page.locator(".graph-svg .id", has_text="map-1.1")).to_have_count(0)
 
 
+def test_the_graph_is_coloured_by_what_one_chooses(visit: Visit, killed_job: str) -> None:
+    page = visit().open(f"/jobs/{killed_job}/")
+    choice, legend = page.get_by_label("colour"), page.locator("#graph-legend")
+    expect(legend).to_contain_text("bytes logged")
+    amounts = page.locator(".graph-svg .amount")
+    expect(amounts).not_to_have_count(0)
+    choice.focus()
+    page.keyboard.press("End")
+    expect(choice).to_have_value("recovering")
+    expect(legend).to_contain_text("time failed and recovering")
+    expect(amounts).to_have_count(1)
+    failed = page.locator(f'.graph-svg a.task[href="?task={KILLED}"]')
+    expect(failed).to_have_class(re.compile("level-4"))
+    choice.select_option("held")
+    expect(legend).to_contain_text(f"held of the log of {KILLED}")
+    page.locator('.graph-svg a.task[href*="source.1"]').click()
+    expect(legend).to_contain_text("held of the log of source.1")
+    expect(page).to_have_url(re.compile("colour=held"))
+    page.reload()
+    expect(choice).to_have_value("held")
+    expect(legend).to_contain_text("held of the log of source.1")
+    choice.select_option("records")
+    expect(legend).to_contain_text("records taken")
+    expect(page.locator(".graph-svg .link title", has_text="records/s")).not_to_have_count(0)
+
+
+def test_curves_are_of_whom_one_chooses(visit: Visit, killed_job: str) -> None:
+    page = visit().open(f"/jobs/{killed_job}/")
+    choice, names = page.get_by_label("curves"), page.locator("#timeline .curve .label")
+    expect(names.first).to_have_text("throughput at the sinks")
+    expect(names.filter(has_text="latency at the sinks, p99, and p50 dashed")).to_have_count(1)
+    choice.select_option("map-1")
+    expect(names.first).to_have_text("throughput of map-1")
+    choice.select_option("task:")
+    expect(names.first).to_have_text(f"throughput of {KILLED}")
+    page.locator('.graph-svg a.task[href*="source.1"]').click()
+    expect(names.first).to_have_text("throughput of source.1")
+    page.reload()
+    expect(choice).to_have_value("task:")
+    expect(names.first).to_have_text("throughput of source.1")
+    choice.select_option("")
+    expect(names.first).to_have_text("throughput at the sinks")
+
+
 def test_the_page_says_what_happened_in_sentences(visit: Visit, killed_job: str) -> None:
     page = visit(java_script_enabled=False).open(f"/jobs/{killed_job}/")
     summary = page.locator("#summary").inner_text()

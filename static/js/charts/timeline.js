@@ -88,7 +88,8 @@ export function timeline() {
     const points = (one) => one.places;
     curve.append("path").attr("class", "area").attr("d", (one) => d3.area().curve(d3.curveStep).x((p) => p[0]).y0(one.base).y1((p) => p[1])(points(one)));
     curve.append("path").attr("class", "line").attr("d", (one) => d3.line().curve(d3.curveStep)(points(one)));
-    curve.append("text").attr("class", "label").attr("y", (one) => one.y - 5).text((one) => one.name);
+    curve.append("path").attr("class", "line lower").attr("d", (one) => d3.line().curve(d3.curveStep)(one.lower));
+    curve.append("text").attr("class", "label").attr("y", (one) => one.y - 5).text((one) => (one.lower.length ? `${one.name}, and p50 dashed` : one.name));
     curve.append("text").attr("class", "label").attr("x", width).attr("y", (one) => one.y - 5).attr("text-anchor", "end")
       .text((one) => `up to ${one.unit === "us" ? duration(one.most) : `${count(one.most)} ${one.unit}`}`);
   }

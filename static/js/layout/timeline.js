@@ -64,7 +64,8 @@ function placeLane(lane, x, y) {
 function placeCurve(curve, x, y) {
   const most = Math.max(...curve.points.map((point) => point.value), 0);
   const height = (value) => y + ROW.curve - (most ? (value / most) * (ROW.curve - 4) : 0);
-  return { ...curve, y, height: ROW.curve, most, base: y + ROW.curve, places: curve.points.map((point) => [x(point.tUs), height(point.value)]) };
+  const placesOf = (points) => points.map((point) => [x(point.tUs), height(point.value)]);
+  return { ...curve, y, height: ROW.curve, most, base: y + ROW.curve, places: placesOf(curve.points), lower: placesOf(curve.p50 ?? []) };
 }
 
 /** Round times that leave at least 90 pixels between their labels. */

@@ -78,6 +78,8 @@ ROWS: dict[tuple[str, str], Row] = {
     ("GET", "api/v1/jobs/<job_id>"): Row(api(200)),
     ("DELETE", "api/v1/jobs/<job_id>"): Row(api(204, 403)),
     ("GET", "api/v1/jobs/<job_id>/holders"): Row(api(409), query="?task=map-1.0&t_us=1"),
+    ("GET", "api/v1/jobs/<job_id>/measures"): Row(api(409), query="?by=records"),
+    ("GET", "api/v1/jobs/<job_id>/curves"): Row(api(409)),
     ("GET", "api/v1/jobs/<job_id>/bundle"): Row(api(404)),
     ("GET", "api/v1/jobs/<job_id>/trace"): Row(api(409)),
     ("POST", "api/v1/jobs/<job_id>/cancel"): Row(api(200, 403)),
