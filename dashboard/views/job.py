@@ -17,6 +17,7 @@ from dashboard.models.status import PENDING
 from dashboard.own_code import runs_elsewhere
 from dashboard.progress import state_of
 from dashboard.queries.answers import answers, latest_round
+from dashboard.queries.checkpoints import checkpoints, shares
 from dashboard.queries.failures import Failure, job_failures
 from dashboard.queries.flows import channel_flows, edge_flows
 from dashboard.queries.gaps import count_gaps, job_gaps
@@ -102,12 +103,21 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
         sentences = summary(found.manifest, failures, given, duration_us=picture["durationUs"])
         context["code"] = recorded_code(found.manifest)
         context["task_ids"] = [task.id for task in found.manifest.tasks]
+        context |= _checkpoints(request, job, found)
         context |= {"outside": outside(found.manifest.protocol), "timeline": picture}
         context["summary"] = context["imported"].says if context["imported"] else sentences
         chosen = context["chosen"]
         context["answers"] = latest_round(given, chosen.task, None) if chosen else []
         context["answers_of"] = next((one.attempt for one in context["answers"]), None)
     return context
+
+
+def _checkpoints(request: HttpRequest, job: Job, found: JobGraph) -> dict[str, Any]:
+    """All of them, and of the one that the address names what each task spent on it."""
+    asked = whole(request, "checkpoint")
+    inputs = {str(channel.id): str(channel.target) for channel in found.graph.channels}
+    parts = None if asked is None else shares(lake(), job=job.id, checkpoint=asked, inputs=inputs)
+    return {"checkpoints": checkpoints(lake(), job=job.id), "checkpoint": asked, "shares": parts}
 
 
 def _told_in_phases(found: list[Recovery]) -> list[Recovery]:

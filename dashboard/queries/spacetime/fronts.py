@@ -7,6 +7,7 @@ from typing import Any
 from ingest.lake.readers import Lake
 
 MOST_FRONTS = 3_000
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 # A barrier is the last buffer of the epoch that it ends, of a sender that told of its snapshot: where it did not,
 # the last event of an epoch may be a watermark.
@@ -14,6 +15,7 @@ _FRONTS_SQL = """
 WITH told AS (
     SELECT checkpoint, task, attempt, acknowledged_us FROM checkpoints
     WHERE task IS NOT NULL AND acknowledged_us BETWEEN $from_us AND $to_us
+      AND checkpoint BETWEEN $first AND $last
 ), barriers AS (
     SELECT b.channel, b.attempt, b.epoch + 1 AS checkpoint, max(b.seq) AS seq FROM buffers b
     WHERE b.flags & 1 = 1 AND b.epoch + 1 IN (SELECT checkpoint FROM told) GROUP BY b.channel, b.attempt, b.epoch
@@ -42,6 +44,15 @@ def fronts(
     count = lake.rows(_COUNT_SQL, window, job=job)[0][0]
     if count > MOST_FRONTS:
         return [], count
-    asked = {**window, "channels": list(inputs), "tasks": list(inputs.values()), "limit": MOST_FRONTS}
+    return _fronts(lake, job, inputs, **window, first=_LEAST, last=_MOST), count
+
+
+def fronts_of(lake: Lake, *, job: str, inputs: dict[str, str], checkpoint: int) -> list[dict[str, Any]]:
+    """Of one checkpoint, whenever it was."""
+    return _fronts(lake, job, inputs, from_us=_LEAST, to_us=_MOST, first=checkpoint, last=checkpoint)
+
+
+def _fronts(lake: Lake, job: str, inputs: dict[str, str], **bounds: int) -> list[dict[str, Any]]:
+    asked = {**bounds, "channels": list(inputs), "tasks": list(inputs.values()), "limit": MOST_FRONTS}
     fields = ("checkpoint", "task", "attempt", "acknowledged_us", "first_us", "last_us", "barriers")
-    return [dict(zip(fields, row, strict=True)) for row in lake.rows(_FRONTS_SQL, asked, job=job)], count
+    return [dict(zip(fields, row, strict=True)) for row in lake.rows(_FRONTS_SQL, asked, job=job)]

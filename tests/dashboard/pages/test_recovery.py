@@ -33,6 +33,25 @@ def bundle(tmp_path: Path) -> Path:
     return written(tmp_path / "bundle", depth=4, kills=("map-1.0@900+map-2.0@900",))
 
 
+def test_checkpoints_are_listed_and_one_is_taken_apart(
+    bundle: Path, shelved: Callable[[Path], Job], owner: User
+) -> None:
+    with open_bundle(bundle) as opened:
+        acknowledged = [event for event in opened.events() if event["type"] == "checkpoint-acknowledged"]
+    job, client = shelved(bundle), as_seen_by(owner)
+    number = acknowledged[0]["checkpoint"]
+    page = client.get(f"/jobs/{job.id}/").content.decode()
+    assert f'checkpoint={number}#checkpoints"' in page and 'id="shares-title"' not in page
+    answer = client.get(f"/jobs/{job.id}/?checkpoint={number}")
+    parts = {share.task: share for share in answer.context["shares"]}
+    assert set(parts) == {event["task"] for event in acknowledged if event["checkpoint"] == number}
+    assert parts["source.0"].aligned_us is None, "no barrier comes to a source"
+    assert parts["sink.0"].aligned_us is not None and parts["sink.0"].stored_us is not None
+    assert "What tasks spent on checkpoint" in answer.content.decode()
+    none = client.get(f"/jobs/{job.id}/?checkpoint=999999").content.decode()
+    assert "does not tell of any task&#x27;s part" in none or "does not tell of any task's part" in none
+
+
 def told_of(path: Path) -> dict[str, Any]:
     with open_bundle(path) as opened:
         return anatomy(opened)
