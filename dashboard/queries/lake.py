@@ -7,16 +7,16 @@ from functools import lru_cache
 from django.conf import settings
 
 from dashboard import payloads
+from ingest.lake.places import Place
 from ingest.lake.readers import Lake, PublishedJob, open_lake
 
 
 class GuardedLake(Lake):
     """Opens a job's tables as this request may read them."""
 
-    def __init__(self) -> None:
-        self._plain = open_lake(settings.LAKE_ROOT)
-        self._sealed = open_lake(settings.LAKE_ROOT, sealed=True)
-        super().__init__(settings.LAKE_ROOT)
+    def __init__(self, root: Place) -> None:
+        self._plain, self._sealed = open_lake(root), open_lake(root, sealed=True)
+        super().__init__(root)
 
     def job(self, job: str) -> PublishedJob:
         return (self._plain if payloads.opened(job) else self._sealed).job(job)
@@ -26,6 +26,10 @@ class GuardedLake(Lake):
             one.close()
 
 
-@lru_cache(maxsize=1)
 def lake() -> Lake:
-    return GuardedLake()
+    return _lake_at(settings.LAKE_ROOT)
+
+
+@lru_cache(maxsize=1)
+def _lake_at(root: Place) -> Lake:
+    return GuardedLake(root)

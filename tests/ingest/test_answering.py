@@ -73,5 +73,5 @@ def test_what_cannot_be_done_is_told_and_leaves_nothing(asked: Asked, pack: Path
     except ReplayFailed as failed:
         assert "gone.pack" in str(failed)
     else:
-        assert told["refused"]["why"] == "this is no checkpoint that is understood"
+        assert told["refused"]["why"] == "this is nothing that an importer understands"
     assert not (tmp_path / "excerpt.zip").exists() and not (tmp_path / "out.zip").exists()

@@ -1,6 +1,6 @@
 """Pages on a database of their own; the store and the lake are empty folders."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +9,6 @@ from django.test import Client
 
 from dashboard import store
 from dashboard.models import Job
-from dashboard.queries.lake import lake
 from ingest.lake.schema import SCHEMA_VERSION
 from replay.bundle.containers import open_container
 from replay.bundle.pack import write_pack
@@ -39,7 +38,7 @@ def as_seen_by(user: User) -> Client:
 
 
 @pytest.fixture
-def shelved(owner: User, tmp_path: Path, settings) -> Iterator[Callable[[Path], Job]]:
+def shelved(owner: User, tmp_path: Path, settings) -> Callable[[Path], Job]:
     """Makes a bundle a job of the owner's, with its tables."""
 
     def shelve(bundle: Path) -> Job:
@@ -50,11 +49,9 @@ def shelved(owner: User, tmp_path: Path, settings) -> Iterator[Callable[[Path], 
         _, result = ingested_here(pack, tmp_path)
         assert result["status"] == "ready"
         settings.LAKE_ROOT = tmp_path
-        lake.cache_clear()
         facts = {"tasks": 1, "epochs": 1, "determinants": 1, **result.get("facts", {})}
         return Job.objects.create(
             id="j_1", owner=owner, name="orders", status="ready", facts=facts, schema_version=SCHEMA_VERSION
         )
 
-    yield shelve
-    lake.cache_clear()
+    return shelve

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from django.contrib.auth.models import User
 
 from dashboard import store
 from dashboard.models import Job, Replay, Status
-from dashboard.queries.lake import lake
 from ingest.lake.steps import ParquetStepSink
 from replay.debugger.outcome import Outcome
 from replay.debugger.replay import replay
@@ -26,12 +24,10 @@ ROW = re.compile(r"<tr[^>]*>(?:(?!</tr>).)*</tr>", re.DOTALL)
 
 
 @pytest.fixture
-def data(tmp_path: Path, settings: Any) -> Iterator[Path]:
+def data(tmp_path: Path, settings: Any) -> Path:
     """The folder that pages read tables and packs from."""
     settings.LAKE_ROOT = tmp_path
-    lake.cache_clear()
-    yield tmp_path
-    lake.cache_clear()
+    return tmp_path
 
 
 def shown(data: Path, owner: User, damaged_at: int | None) -> tuple[Outcome, Replay]:

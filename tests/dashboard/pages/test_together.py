@@ -1,7 +1,6 @@
 """The page of recoveries that were replayed together: whose step it is, and its task's panels alone."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ from django.contrib.auth.models import User
 
 from dashboard import jobs, replaying, store
 from dashboard.models import Job, Replay, Status
-from dashboard.queries.lake import lake
 from dashboard.queries.of_task import TaskLane, around, lanes, of_task, open_orders, window
 from dashboard.queries.replay_overview import state_spans
 from dashboard.queries.steps import reading
@@ -27,9 +25,8 @@ MEMBERS = ("map-1.0@115+map-2.0@115",)
 
 
 @pytest.fixture
-def row(tmp_path: Path, settings: Any, owner: User) -> Iterator[Replay]:
+def row(tmp_path: Path, settings: Any, owner: User) -> Replay:
     settings.LAKE_ROOT = tmp_path
-    lake.cache_clear()
     files = dict(failing(*MEMBERS, depth=5).members)
     pack = packed(json.loads(files.pop("job.json")), files, tmp_path / "made")
     ingested_here(pack, tmp_path)
@@ -50,8 +47,7 @@ def row(tmp_path: Path, settings: Any, owner: User) -> Iterator[Replay]:
         outcome.steps,
     )
     made.save()
-    yield made
-    lake.cache_clear()
+    return made
 
 
 def test_the_panels_tell_of_the_steps_own_task(row: Replay) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from dashboard.api.failures import problem_of
 from dashboard.api.schemas import Step
 from dashboard.problems import Problem
 from dashboard.queries import effects, find, hit_rows, hits, key_count, state, steps, why
-from dashboard.queries.lake import lake
 from ingest.lake.step_reader import StepReader
 from ingest.lake.steps import ParquetStepSink
 from replay.debugger.ports import StepRow
@@ -40,11 +38,8 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(autouse=True)
-def empty_lake(tmp_path: Path, settings: Any) -> Iterator[None]:
+def empty_lake(tmp_path: Path, settings: Any) -> None:
     settings.LAKE_ROOT = tmp_path
-    lake.cache_clear()
-    yield
-    lake.cache_clear()
 
 
 @pytest.mark.parametrize("step", [0, 1, COUNT // 2, COUNT - 1])

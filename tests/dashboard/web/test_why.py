@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 from dashboard.queries import effects, why
-from dashboard.queries.lake import lake
 from dashboard.queries.why_line import _href, why_line
 from dashboard.queries.why_path import TRIVIAL
 from ingest.lake.step_reader import StepReader
@@ -77,11 +75,8 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.fixture(autouse=True)
-def empty_lake(tmp_path: Path, settings: Any) -> Iterator[None]:
+def empty_lake(tmp_path: Path, settings: Any) -> None:
     settings.LAKE_ROOT = tmp_path
-    lake.cache_clear()
-    yield
-    lake.cache_clear()
 
 
 def is_step(ref: str) -> bool:

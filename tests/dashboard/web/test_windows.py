@@ -11,7 +11,6 @@ from django.contrib.auth.models import User
 
 from dashboard import store
 from dashboard.models import Job, Replay
-from dashboard.queries.lake import lake
 from dashboard.queries.recovery_log import log_window, recovery_log
 from dashboard.queries.replay_channels import inputs, inputs_around, ledger, ledger_window
 from dashboard.views.replay_rows import LISTS, MOST_ROWS
@@ -33,7 +32,6 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> StepReader:
 @pytest.fixture(autouse=True)
 def empty_lake(tmp_path: Path, settings: Any) -> None:
     settings.LAKE, settings.STORE = tmp_path / "lake", tmp_path / "store"
-    lake.cache_clear()
 
 
 def taken_of(reader: StepReader) -> list[int]:

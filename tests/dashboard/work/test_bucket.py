@@ -28,9 +28,7 @@ _numbers = count()
 @pytest.fixture
 def root(data: Path, settings, bucket: None) -> InBucket:
     settings.LAKE_ROOT = place_of(f"s3://{BUCKET}/dashboard/{next(_numbers)}")
-    lake.cache_clear()
-    yield settings.LAKE_ROOT
-    lake.cache_clear()
+    return settings.LAKE_ROOT
 
 
 @pytest.fixture
