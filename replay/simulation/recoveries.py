@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.errors import PoolExhausted, WrongSetting
+from replay.guarantees.claims import Section
 from replay.guarantees.recovery_types import recovery_types
 from replay.jobs.churn import TIMER_KEY
 from replay.model import Channel
@@ -48,7 +49,7 @@ def recoveries_of(seed: int) -> Held:
     bundle = Bundle(MembersInMemory({name: bytes(data) for name, data in world.members.members.items()}))
     section = recovery_types(bundle)
     told = [(str(one["task"]), str(one["type"])) for one in section.numbers["failures"]]
-    faults = (f"{fault} ({world.reproduce_with})" for fault in _faults(recording, told))
+    faults = (f"{fault} ({world.reproduce_with})" for fault in (*_faults(recording, told), *_open(section)))
     return Held(seed, Counter(name for _, name in told), tuple(faults))
 
 
@@ -59,6 +60,11 @@ def all_recoveries(seeds: Sequence[int], *, processes: int = 1) -> Iterator[Held
 
 def _block(seeds: Sequence[int]) -> list[Held]:
     return [recoveries_of(seed) for seed in seeds]
+
+
+def _open(section: Section) -> Iterator[str]:
+    if section.numbers["failures"] and section.good is None:
+        yield f"of a whole recording it is said: {section.sentence}"
 
 
 def _faults(recording: Recording, told: list[tuple[str, str]]) -> Iterator[str]:
@@ -73,7 +79,7 @@ def _faults(recording: Recording, told: list[tuple[str, str]]) -> Iterator[str]:
     truth = Truth.of(recording)
     seen = bool(truth.twice or truth.outside_twice)
     notable = [(task, name) for task, name in told if name not in (*_NOT_TOLD, "gap")]
-    if seen and not notable and "gap" not in types and "superseded" not in types:
+    if seen and not notable and "gap" not in types:
         yield f"no recovery shows, and {truth.words()}"
     if not seen and any(name == "repeating" for _, name in notable):
         yield f"a recovery repeats, and nobody was given anything twice: {notable}"
@@ -147,9 +153,13 @@ def _taken(recording: Recording, channel: Channel, attempt: int) -> Counter[str]
             reader.reset()
         sender = one.sender_attempt
         if not frame.is_event:
-            records = (record for record in reader.feed(frame.payload) if record.key != TIMER_KEY)
-            found.update(str(record.lineage) for record in records)
+            found.update(_name(record.key, record.value, record.lineage) for record in reader.feed(frame.payload))
     return found
+
+
+def _name(key: str, value: object, lineage: object) -> str:
+    """There is one record of each lineage; what a timer gave has that of a record, and says which timer it was."""
+    return f"{lineage} {value}" if key == TIMER_KEY else str(lineage)
 
 
 def _begins_anew(recording: Recording, channel: Channel, sender: int) -> bool:
@@ -169,5 +179,5 @@ def _outside_twice(recording: Recording) -> int:
         )
     else:
         lines = (line for _, line in counted(recording))
-    written.update(str(line["source"]) for line in lines if line["record"][0] != TIMER_KEY)
+    written.update(_name(line["record"][0], line["record"][2], line["source"]) for line in lines)
     return sum(count - 1 for count in written.values())

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Found = Literal["masked", "repeated", "differs", "lost", "incomplete", "open"]
-WORST_FIRST: tuple[Found, ...] = ("lost", "differs", "repeated", "open", "incomplete", "masked")
+Found = Literal["masked", "repeated", "differs", "lost", "incomplete", "superseded", "open"]
+WORST_FIRST: tuple[Found, ...] = ("lost", "differs", "repeated", "open", "incomplete", "superseded", "masked")
 """`masked`: nobody can tell that anything failed. `open`: something is missing that would tell; `incomplete`: the
-attempt ended before it had done all again."""
+attempt ended before it had done all again; `superseded`: so it did, and another attempt came after it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from replay.errors import ReplayError, printable
 from replay.guarantees.recovery_types.classes import OfVertex, of_logs
 from replay.guarantees.recovery_types.emptied import beside_itself
 from replay.guarantees.recovery_types.executions import Executed, executed
-from replay.guarantees.recovery_types.scene import Recovered, began
+from replay.guarantees.recovery_types.scene import Recovered, all_done, began
 from replay.guarantees.recovery_types.streams import Streams
 from replay.guarantees.recovery_types.twice import against, against_states, of_one
 from replay.model import MAIN, TaskId
@@ -55,7 +55,7 @@ class _OfTask:
             return
         for attempt in self.source.attempts(self.task):
             if (self.task, attempt) in self.story.starts and self._is_small(attempt):
-                self._of_attempt(began(self.source, self.story, self.task, attempt, -1))
+                self._of_attempt(began(self.source, self.story, self.task, attempt, -1, all_done))
         self._emptied()
 
     def _emptied(self) -> None:

@@ -76,7 +76,7 @@ def _of_receiver(streams: Streams, one: Recovered, channel: Channel, got: _Got) 
         if agree and not one.finished and not got.again:
             yield Finding("incomplete", f"attempt {one.attempt} ended before it had rebuilt buffer {min(not_yet)}")
             continue
-        yield _by_record(streams, one, channel, got, sender)
+        yield from _by_record(streams, one, channel, got, sender)
 
 
 def _rebuilt(streams: Streams, one: Recovered, channel: Channel, got: _Got, sender: int) -> Finding:
@@ -95,7 +95,7 @@ def _rebuilt(streams: Streams, one: Recovered, channel: Channel, got: _Got, send
     return Finding("repeated", said, _buffers(channel, one, sender, seq, seq), count=len(repeated))
 
 
-def _by_record(streams: Streams, one: Recovered, channel: Channel, got: _Got, sender: int) -> Finding:
+def _by_record(streams: Streams, one: Recovered, channel: Channel, got: _Got, sender: int) -> Iterator[Finding]:
     """Cut otherwise, or made otherwise."""
     all_old = streams.records(one.task, sender, channel.k, one.checkpoint)
     old = [each for each in all_old if each.at in got.old[sender]]
@@ -109,16 +109,17 @@ def _by_record(streams: Streams, one: Recovered, channel: Channel, got: _Got, se
     if found.differing is not None:
         then, now = found.differing
         said = f"a record of {where} that {who} was given otherwise"
-        return Finding("differs", said, _buffers(channel, one, sender, then.at, now.at), count=found.missing)
+        yield Finding("differs", said, _buffers(channel, one, sender, then.at, now.at), count=found.missing)
+        return
     if found.gone is not None and one.finished:
         said = f"{found.missing:,} records of {where} that {who} were never made again as they had been"
-        return Finding("differs", said, (f"buffer:{channel.id}/{sender}#{found.gone.at}",), count=found.missing)
+        yield Finding("differs", said, (f"buffer:{channel.id}/{sender}#{found.gone.at}",), count=found.missing)
+        return
     if repeated:
         said = f"{len(repeated):,} records of {where} that {who} were given again, the same as before"
-        return Finding("repeated", said, _buffers(channel, one, sender, old[0].at, repeated[0].at), count=len(repeated))
+        yield Finding("repeated", said, _buffers(channel, one, sender, old[0].at, repeated[0].at), count=len(repeated))
     if found.missing:
-        return Finding("incomplete", f"attempt {one.attempt} ended before it had given {where} all again")
-    return MASKED
+        yield Finding("incomplete", f"attempt {one.attempt} ended before it had given {where} all again")
 
 
 def _buffers(channel: Channel, one: Recovered, sender: int, then: int, now: int) -> tuple[str, ...]:

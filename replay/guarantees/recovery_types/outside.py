@@ -35,11 +35,12 @@ class Outside:
 
     def given(self, one: Recovered) -> Iterator[Finding]:
         """Of every attempt before, what counts of it since the checkpoint."""
-        if self._holds_back(one):
+        if self.holds_back(one.task, one.attempt):
             yield from _choices(self.streams.source, self.story, one)
             return
         if self.kind in ("plain", "determinant"):
-            lacks = gone_of_writes(self.streams, one.task, (one.attempt, *one.before), one.checkpoint)
+            attempts = {each: self._held_back_to(one.task, each, one.before) for each in (one.attempt, *one.before)}
+            lacks = gone_of_writes(self.streams, one.task, attempts, one.checkpoint)
             if lacks:
                 yield Finding("open", f"what {printable(one.task)} gave to the outside is not all there", wants=lacks)
                 return
@@ -47,38 +48,49 @@ class Outside:
         for sender in one.before:
             old = self.streams.lines(one.task, sender, one.checkpoint, self.committed)
             if old:
-                yield self._compared(one, sender, old, new)
+                yield from self._compared(one, sender, old, new)
 
-    def _holds_back(self, one: Recovered) -> bool:
+    def holds_back(self, task: str, attempt: int) -> bool:
         """Whether the world said how much it had, so that no write of it was made again."""
+        begins_anew = self.story.recovers_without_determinants(task, attempt) or self.story.was_rolled_back_to(
+            task, attempt
+        )
         logs = self.streams.source.manifest.protocol.logs
-        diverged = self.story.recovers_without_determinants(one.task, one.attempt)
-        return self.kind == "determinant" and logs and not diverged and one.rolled_back is None
+        return self.kind == "determinant" and logs and attempt > 0 and not begins_anew
+
+    def _held_back_to(self, task: str, attempt: int, before: tuple[int, ...]) -> int:
+        """The last epoch of whose writes the world may have had some by then; -1 where nothing is held back."""
+        if not self.holds_back(task, attempt):
+            return -1
+        earlier = (epoch for one in before if one < attempt for epoch in self.streams.source.epochs(task, one, "sink"))
+        return max(earlier, default=-1)
 
     def _compared(
         self, one: Recovered, sender: int, old: list[tuple[Given, str]], new: list[tuple[Given, str]]
-    ) -> Finding:
+    ) -> Iterator[Finding]:
         ids = {name: each for each, name in old if name}
         for each, name in new:
             if name in ids and ids[name].what != each.what:
                 said = f"{printable(one.task)} gave {printable(name)} to the outside otherwise than before"
-                return Finding("differs", said, _pair(one, sender, ids[name], each), count=1)
+                yield Finding("differs", said, _pair(one, sender, ids[name], each), count=1)
+                return
         # Of one id the world counts one: what came again with it is nothing new.
         anew = [each for each, name in new if not name or name not in ids]
         found = compare([each for each, name in old if not name], anew)
         where = printable(one.task)
         if found.differing is not None:
             said = f"{where} gave a record to the outside otherwise than before"
-            return Finding("differs", said, _pair(one, sender, *found.differing), count=found.missing)
+            yield Finding("differs", said, _pair(one, sender, *found.differing), count=found.missing)
+            return
         if found.gone is not None and one.finished:
             said = f"{found.missing:,} records that {where} had given to the outside were never made again so"
-            return Finding("differs", said, (_line(one, sender, found.gone),), count=found.missing)
+            yield Finding("differs", said, (_line(one, sender, found.gone),), count=found.missing)
+            return
         if found.same:
             said = f"{where} gave {found.same:,} records to the outside again, the same as before"
-            return Finding("repeated", said, _pair(one, sender, old[0][0], anew[0]), count=found.same)
+            yield Finding("repeated", said, _pair(one, sender, old[0][0], anew[0]), count=found.same)
         if found.missing:
-            return Finding("incomplete", f"attempt {one.attempt} of {where} ended before it had written all again")
-        return MASKED
+            yield Finding("incomplete", f"attempt {one.attempt} of {where} ended before it had written all again")
 
 
 def _committed(source: RecordingSource) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,15 +51,35 @@ class Recovered:
         return offset if type(offset) is int else 0
 
 
-def recovered(source: RecordingSource, story: Story, failure: int) -> Recovered:
-    """Raises `ReplayError` where the recording does not tell."""
+Unfinished = Callable[[str, int], bool]
+"""Whether an attempt, by its task and number, ended before it had done again what was done before it."""
+
+
+def all_done(task: str, attempt: int) -> bool:
+    """Each attempt counts as having done it: where one is held against the execution just before it."""
+    return False
+
+
+def recoveries(source: RecordingSource, story: Story, failure: int) -> list[tuple[TaskId, int]]:
+    """The attempts that made a failure good: those of the rollbacks that it led to, or the one that came after it.
+
+    Raises `ReplayError` where the recording does not tell.
+    """
     scene = choose(source, story, task=None, failure=failure, attempt=None)
-    if (scene.task, scene.attempt) not in story.starts:
+    led_to = [event.get("n") for event in story.rollbacks if event.get("failure") == failure]
+    rolled_back = [
+        attempt
+        for (task, attempt), start in sorted(story.starts.items())
+        if task == scene.task and start.get("rollback", -1) in led_to
+    ]
+    if not rolled_back and (scene.task, scene.attempt) not in story.starts:
         raise ReplayError(f"no attempt of {printable(scene.task)} began after failure {failure}", path="events.ndjson")
-    return began(source, story, scene.task, scene.attempt, failure)
+    return [(scene.task, attempt) for attempt in rolled_back or [scene.attempt]]
 
 
-def began(source: RecordingSource, story: Story, task: TaskId, attempt: int, failure: int) -> Recovered:
+def began(
+    source: RecordingSource, story: Story, task: TaskId, attempt: int, failure: int, unfinished: Unfinished
+) -> Recovered:
     """An attempt that does again what was done before it, since its checkpoint."""
     checkpoint, start = story.checkpoint_of(task, attempt), story.starts[task, attempt]
     life = life_of(story.lives, task, attempt)
@@ -69,7 +89,7 @@ def began(source: RecordingSource, story: Story, task: TaskId, attempt: int, fai
         task,
         attempt,
         checkpoint,
-        before(story, task, attempt, source.attempts(task)),
+        before(story, task, attempt, source.attempts(task), unfinished),
         snapshot_of(source, task, checkpoint, attempt) if checkpoint else None,
         start["rollback"] if isinstance(start.get("rollback"), int) else None,
         _begun_us(story, task, attempt),
@@ -88,12 +108,25 @@ def _begun_us(story: Story, task: str, attempt: int) -> int:
     return found if isinstance(found, int) else story.start_of(task, attempt)[0]
 
 
-def before(story: Story, task: str, attempt: int, recorded: Iterable[int]) -> tuple[int, ...]:
-    """Those whose work it does again: back to one that a rollback began, or that was free to do it another way."""
+def before(story: Story, task: str, attempt: int, recorded: Iterable[int], unfinished: Unfinished) -> tuple[int, ...]:
+    """Those whose work it does again: back to one that a rollback began, or that was free to do it another way, and
+    had done it."""
     found = []
     for one in sorted((one for one in recorded if one < attempt), reverse=True):
         found.append(one)
         free = story.began_to_replay(task, one) and not any(story.returned_to(task, one).values())
-        if story.was_rolled_back_to(task, one) or free:
+        if story.was_rolled_back_to(task, one) or (free and one and not unfinished(task, one)):
             break
     return tuple(found)
+
+
+def seen_outside(
+    story: Story, task: str, attempt: int, recorded: Iterable[int], unfinished: Unfinished
+) -> tuple[int, ...]:
+    """The same of what the outside has, which no rollback undoes: also past one that had not done it all again."""
+    found: list[int] = []
+    while True:
+        found += before(story, task, found[-1] if found else attempt, recorded, unfinished)
+        last = found[-1] if found else 0
+        if not last or not story.was_rolled_back_to(task, last) or not unfinished(task, last):
+            return tuple(found)

@@ -45,6 +45,7 @@ def recovery_types(source: RecordingSource) -> Section:
     }
     _sum_up(section, found, left_out)
     _untold(section, source, story)
+    _unjudged(section, judge, left_out)
     return section
 
 
@@ -65,6 +66,18 @@ def _untold(section: Section, source: RecordingSource, story: Story) -> None:
     if (untold or story.unreadable is not None) and section.good is not False:
         section.good, section.verdict = None, "undecided"
         section.sentence = "What kind of recovery failures got can't be said, as events are missing."
+
+
+def _unjudged(section: Section, judge: Judge, left_out: int) -> None:
+    """What was recovered, and no failure that was looked at tells how: nothing says that it was precise."""
+    untold = [] if left_out else list(judge.untold())
+    for task, attempt in untold[:1]:
+        many = f", and of {counted(len(untold) - 1, 'other')}" if len(untold) > 1 else ""
+        said = f"What became of what attempt {attempt} of {printable(task)} had to do again{many} can't be said."
+        section.lack("job", said, "events.ndjson: task-failed, global-rollback and attempt-started")
+    if untold and section.good:
+        section.good, section.verdict = None, "undecided"
+        section.sentence = f"{section.sentence} What came after some of them can't be said."
 
 
 def _say(section: Section, source: RecordingSource, story: Story, one: Judged) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby, pairwise
 
 from replay.bundle.members import member_name
@@ -52,13 +53,13 @@ def _taken(streams: Streams, channel: Channel, attempt: int) -> list[tuple[int, 
     return [(sender, [one.seq for one in those]) for sender, those in by_sender]
 
 
-def gone_of_writes(streams: Streams, task: TaskId, attempts: tuple[int, ...], checkpoint: int) -> str:
+def gone_of_writes(streams: Streams, task: TaskId, attempts: Mapping[int, int], checkpoint: int) -> str:
     """Of a task that gives what it takes to the outside at once: lines of an epoch in which it processed records, where
-    another execution of that epoch has some."""
+    another execution of that epoch has some. `attempts`: up to which epoch each may have held back what it wrote."""
     lines = {one: set(streams.source.epochs(task, one, "sink")) for one in attempts}
-    for attempt in attempts:
+    for attempt, held_back in attempts.items():
         for epoch in sorted(set().union(*lines.values()) - lines[attempt]):
-            if epoch >= checkpoint and _processed(streams, task, attempt, epoch):
+            if epoch >= checkpoint and epoch > held_back and _processed(streams, task, attempt, epoch):
                 return member_name(task, attempt, "sink", epoch)
     return ""
 

@@ -8,6 +8,7 @@ import pytest
 
 from replay.guarantees.claims import Section
 from replay.guarantees.recovery_types import recovery_types
+from replay.model import json_bytes, read_json
 from replay.simulation.recoveries import recoveries_of
 from tests.replay.debugger.recordings import failing
 from tests.replay.debugger.worlds import MemoryMembers, bundle_of
@@ -81,7 +82,26 @@ def test_where_nothing_failed_nothing_was_recovered() -> None:
     assert (section.verdict, section.good, section.numbers["failures"]) == ("nothing failed", None, [])
 
 
-FOUND = (871, 1034, 1514, 2272, 2400)
+def test_a_rollback_counts_as_the_recovery_of_the_failure_that_led_to_it() -> None:
+    failures = of(failing("map-1.0@300+map-2.0@300", **LOSING)).numbers["failures"]
+    assert [(one["type"], one["rolled_back"]) for one in failures] == [("superseded", False), ("precise", True)]
+
+
+def test_where_all_recoveries_were_superseded_nothing_is_called_precise() -> None:
+    """The rollback that came after them is told of, and not which failure led to it."""
+    members = failing("map-1.0@300+map-2.0@300", **LOSING)
+    events = [read_json(line) for line in members.members["events.ndjson"].splitlines()]
+    unlinked = [
+        {name: value for name, value in one.items() if (one["type"], name) != ("global-rollback", "failure")}
+        for one in events
+    ]
+    section = of(members.with_("events.ndjson", b"".join(json_bytes(one) + b"\n" for one in unlinked)))
+    assert set(types(section)) == {"superseded"}
+    assert (section.verdict, section.good) == ("undecided", None)
+    assert any("map-1.0 had to do again" in one.sentence for one in section.lacks)
+
+
+FOUND = (871, 1034, 1514, 2272, 2400, 9531119, 9531479, 9540003, 9540128)
 """Worlds that were left undecided, or told wrong, before."""
 
 
