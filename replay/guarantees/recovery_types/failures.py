@@ -15,7 +15,7 @@ from replay.guarantees.recovery_types.findings import WORST_FIRST, Finding
 from replay.guarantees.recovery_types.inputs import missed
 from replay.guarantees.recovery_types.outputs import given_below
 from replay.guarantees.recovery_types.outside import Outside
-from replay.guarantees.recovery_types.scene import Recovered, began, recoveries, seen_outside
+from replay.guarantees.recovery_types.scene import Recovered, began, begins_anew, recoveries, seen_outside
 from replay.guarantees.recovery_types.states import Met, met
 from replay.guarantees.recovery_types.streams import Streams
 from replay.guarantees.recovery_types.survivors import Survivors
@@ -131,11 +131,15 @@ class Judge:
         yield from outside.given(replace(one, before=seen))
 
     def _is_unfinished(self, task: str, attempt: int) -> bool:
-        key = task, attempt
-        if key not in self._unfinished:
-            found = self._of_attempt(self._began(TaskId(task), attempt, -1)) if key in self.story.starts else ()
-            self._unfinished[key] = any(each.found in _LEFT for each in found)
-        return self._unfinished[key]
+        """The earliest first, as each is held against those before it, however many there are."""
+        for one in self.source.attempts(TaskId(task)):
+            if one > attempt:
+                break
+            if (task, one) not in self._unfinished and (one == attempt or begins_anew(self.story, task, one)):
+                known = (task, one) in self.story.starts
+                found = self._of_attempt(self._began(TaskId(task), one, -1)) if known else ()
+                self._unfinished[task, one] = any(each.found in _LEFT for each in found)
+        return self._unfinished.get((task, attempt), False)
 
     def _rolled_back(self, one: Recovered) -> Iterator[Recovered]:
         """Every task's attempt that the same rollback began."""

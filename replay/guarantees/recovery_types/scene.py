@@ -51,6 +51,10 @@ class Recovered:
         return offset if type(offset) is int else 0
 
 
+MOST_BEFORE = 500
+"""More attempts than this that had not done all again are not held against who comes after them."""
+MOST_ROLLBACKS = 20
+"""Of one failure; more are not looked at."""
 Unfinished = Callable[[str, int], bool]
 """Whether an attempt, by its task and number, ended before it had done again what was done before it."""
 
@@ -67,11 +71,13 @@ def recoveries(source: RecordingSource, story: Story, failure: int) -> list[tupl
     """
     scene = choose(source, story, task=None, failure=failure, attempt=None)
     led_to = [event.get("n") for event in story.rollbacks if event.get("failure") == failure]
-    rolled_back = [
+    rolled_back = sorted(
         attempt
-        for (task, attempt), start in sorted(story.starts.items())
+        for (task, attempt), start in (story.starts.items() if led_to else ())
         if task == scene.task and start.get("rollback", -1) in led_to
-    ]
+    )
+    if len(rolled_back) > MOST_ROLLBACKS:
+        raise ReplayError(f"failure {failure} led to {len(rolled_back):,} rollbacks, more than {MOST_ROLLBACKS}")
     if not rolled_back and (scene.task, scene.attempt) not in story.starts:
         raise ReplayError(f"no attempt of {printable(scene.task)} began after failure {failure}", path="events.ndjson")
     return [(scene.task, attempt) for attempt in rolled_back or [scene.attempt]]
@@ -114,19 +120,27 @@ def before(story: Story, task: str, attempt: int, recorded: Iterable[int], unfin
     found = []
     for one in sorted((one for one in recorded if one < attempt), reverse=True):
         found.append(one)
-        free = story.began_to_replay(task, one) and not any(story.returned_to(task, one).values())
-        if story.was_rolled_back_to(task, one) or (free and one and not unfinished(task, one)):
+        if story.was_rolled_back_to(task, one) or (one and begins_anew(story, task, one) and not unfinished(task, one)):
             break
     return tuple(found)
+
+
+def begins_anew(story: Story, task: str, attempt: int) -> bool:
+    """Whether a rollback began it, or it was free to do what was done before it another way."""
+    free = story.began_to_replay(task, attempt) and not any(story.returned_to(task, attempt).values())
+    return free or story.was_rolled_back_to(task, attempt)
 
 
 def seen_outside(
     story: Story, task: str, attempt: int, recorded: Iterable[int], unfinished: Unfinished
 ) -> tuple[int, ...]:
     """The same of what the outside has, which no rollback undoes: also past one that had not done it all again."""
-    found: list[int] = []
-    while True:
-        found += before(story, task, found[-1] if found else attempt, recorded, unfinished)
-        last = found[-1] if found else 0
-        if not last or not story.was_rolled_back_to(task, last) or not unfinished(task, last):
-            return tuple(found)
+    found, last = list[int](), attempt
+    known = sorted(recorded)
+    while earlier := before(story, task, last, known, unfinished):
+        found, last = [*found, *earlier], earlier[-1]
+        if len(found) > MOST_BEFORE:
+            raise ReplayError(f"{printable(task)} began more than {MOST_BEFORE:,} times before it had done all again")
+        if not (story.was_rolled_back_to(task, last) and unfinished(task, last)):
+            break
+    return tuple(found)
