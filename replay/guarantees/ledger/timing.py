@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from replay.bundle.frames import SendingFrame
 from replay.bundle.lines import read_lines
 from replay.bundle.members import member_name
 from replay.causality.life import life_of
@@ -12,12 +13,8 @@ from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.members import placed_buffers, placed_receipts, placed_sendings
 from replay.debugger.recorded.story import Story
-from replay.model import TaskId
-
-FEW_ARRIVALS = 10
-"""Fewer say nothing of how long others may take."""
-MARGIN = 2
-"""So many times as long as the longest that is known."""
+from replay.guarantees.ledger.transits import FEW_ARRIVALS, Arrivals
+from replay.model import Channel, TaskId
 
 
 class Stand(NamedTuple):
@@ -32,7 +29,7 @@ def check_transits(source: RecordingSource, story: Story) -> None:
     """Raises `Missing` at the first sending without a receipt that had ample time to arrive."""
     if source.manifest.clock.kind != "virtual":
         return
-    silent, longest_us, arrived = [], 0, 0
+    silent, arrivals = list[_Silent](), Arrivals()
     for channel in source.graph.channels:
         received = {
             (receipt.sender_attempt, receipt.seq, receipt.sending): receipt.received_us
@@ -40,24 +37,55 @@ def check_transits(source: RecordingSource, story: Story) -> None:
             for *_, receipt in placed_receipts(source, channel.target, attempt, channel.i)
         }
         for attempt in source.attempts(channel.source):
+            cut = placed_buffers(source, channel.source, attempt, channel.k)
+            payload_bytes = {placed.frame.seq: len(placed.frame.payload) for placed in cut}
+            last_us: dict[int, int] = {}
             for path, offset, epoch, sending in placed_sendings(source, channel.source, attempt, channel.k):
                 received_us = received.get((attempt, sending.seq, sending.sending))
+                sent_bytes = payload_bytes.get(sending.seq, 0) + len(sending.delta)
                 if received_us is not None:
-                    longest_us, arrived = max(longest_us, received_us - sending.t_us), arrived + 1
+                    # Right behind another it may have had to wait for that one.
+                    waited = received_us == last_us.get(sending.receiver_attempt, -1) + 1
+                    arrivals.add(received_us - sending.t_us, sent_bytes, waited=waited)
+                    last_us[sending.receiver_attempt] = received_us
                     continue
                 ends = [life_of(story.lives, channel.source, attempt)]
                 ends.append(life_of(story.lives, channel.target, sending.receiver_attempt))
-                had_us = min((one.ended_us for one in ends if one is not None), default=0) - sending.t_us
-                silent.append((had_us, channel, path, offset, epoch, sending))
-    for had_us, channel, path, offset, epoch, sending in silent:
-        if arrived >= FEW_ARRIVALS and had_us > MARGIN * longest_us:
-            lacks = member_name(channel.target, sending.receiver_attempt, f"received-{channel.i}", epoch, "rcv")
+                ended_us = min((one.ended_us for one in ends if one is not None), default=0)
+                silent.append(_Silent(channel, attempt, path, offset, epoch, sending, sent_bytes, ended_us))
+    if silent and arrivals.count >= FEW_ARRIVALS:
+        _check_silent(silent, arrivals)
+
+
+class _Silent(NamedTuple):
+    """A sending of which no receipt tells; `ended_us`: when the first of its two tasks did."""
+
+    channel: Channel
+    attempt: int
+    path: str
+    offset: int
+    epoch: int
+    sending: SendingFrame
+    sent_bytes: int
+    ended_us: int
+
+
+def _check_silent(silent: list[_Silent], arrivals: Arrivals) -> None:
+    """In the order in which they were sent: over one connection nothing overtakes what was sent before it."""
+    due_us: dict[tuple[str, int, int], int] = {}
+    growth = arrivals.growth()
+    for one in sorted(silent, key=lambda one: one.sending.t_us):
+        channel, sending = one.channel, one.sending
+        over = channel.id, one.attempt, sending.receiver_attempt
+        due_us[over] = max(due_us.get(over, 0), sending.t_us + arrivals.ample_us(one.sent_bytes, growth))
+        if one.ended_us > due_us[over]:
             raise Missing(
-                f"{path} at offset {offset} has sending {sending.sending} of buffer {sending.seq} of {channel.id}, "
-                f"made {had_us} us before either of its tasks ended. None that arrived was longer on its way than "
-                f"{longest_us} us, and no receipt names it.",
-                lacks=lacks,
-                other_member=path,
+                f"{one.path} at offset {one.offset} has sending {sending.sending} of buffer {sending.seq} of "
+                f"{channel.id}, made {one.ended_us - sending.t_us} us before either of its tasks ended. By what is "
+                f"known of others, of which none was longer on its way than {arrivals.longest_us} us, it had to arrive "
+                f"within {due_us[over] - sending.t_us} us, and no receipt names it.",
+                lacks=member_name(channel.target, sending.receiver_attempt, f"received-{channel.i}", one.epoch, "rcv"),
+                other_member=one.path,
                 channel=channel.id,
             )
 
