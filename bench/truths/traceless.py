@@ -173,9 +173,23 @@ def _never_came(left: Left, plant: Plant) -> str | None:
         return None
     if not gone.taken:
         return f"buffer {gone.seq} of {channel} may have come later than that, as nothing came after it"
-    if sum(t_us >= gone.taken_us for t_us in left.did()) > 1 or left.log_bytes(gone.epoch) > gone.offset:
+    if left.log_bytes(gone.epoch) > gone.offset:
         return None
-    return f"buffer {gone.seq} of {channel} may have come later than that, as it did nothing more when it had taken it"
+    may_have = f"buffer {gone.seq} of {channel} may have come later than that"
+    if sum(t_us >= gone.taken_us for t_us in left.did()) <= 1:
+        return f"{may_have}, as it did nothing more when it had taken it"
+    return f"{may_have}, as it ends no record and nothing came after it" if _ends_none(left, channel, gone) else None
+
+
+def _ends_none(left: Left, name: str, gone: ReceiptFrame) -> bool:
+    """Whether a buffer brought but a part of a record. That its sender could send another when it was taken shows
+    nothing, as no recording tells how many a receiver has room for."""
+    channel, reader, ended = left.bundle.graph.channel(name), RecordReader(name), True
+    for frame in left.bundle.buffers(channel.source, gone.sender_attempt, channel.k):
+        if frame.seq > gone.seq:
+            break
+        ended = frame.is_event or bool([*reader.feed(frame.payload)])
+    return not ended
 
 
 # --- what it read, wrote and sent ---

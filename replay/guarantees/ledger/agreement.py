@@ -29,6 +29,7 @@ from replay.guarantees.ledger.numbers import (
     check_snapshots_reached,
     check_triggers,
 )
+from replay.guarantees.ledger.passing_on import check_passed_on
 from replay.guarantees.ledger.timing import check_epochs_of_lines, check_transits
 from replay.model import TaskId
 
@@ -140,6 +141,8 @@ def _checks(source: RecordingSource, executions: Executions) -> Iterator[Callabl
     for task in source.graph.order:
         if not source.graph.task(task).inputs:
             yield partial(check_offsets, source, task)
+        if _is_small(source):
+            yield partial(check_passed_on, source, task)
         for attempt in source.attempts(task):
             yield from _of_attempt(source, executions, task, attempt)
 

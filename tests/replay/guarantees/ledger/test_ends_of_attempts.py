@@ -49,6 +49,8 @@ NAMED = [
     pytest.param(9_300_062, "source.0/0/source/0.ndjson", -1, id="a part of it went out, and of another one elsewhere"),
     pytest.param(9_510_748, "source.0/0/main/0.det", -1, id="the log of the next epoch is there, and is empty"),
     pytest.param(9_300_037, "sink.0/0/received-0/5.rcv", -1, id="an event counts one arrival more"),
+    pytest.param(9_520_121, "dispatch.0/0/received-0/0.rcv", -1, id="it passed on what that buffer had brought"),
+    pytest.param(9_520_353, "map-1.0/0/received-0/2.rcv", -1, id="the same, of one that it had taken"),
 ]
 
 
@@ -94,6 +96,13 @@ def test_what_a_sink_took_again_may_have_been_given_out_again() -> None:
     assert gone
     found = delivery(Bundle(MembersInMemory({name: data for name, data in known.members.items() if name not in gone})))
     assert found.verdict == "undecided"
+
+
+def test_what_brings_a_whole_log_over_a_narrow_channel_takes_longer() -> None:
+    """Nothing as large had arrived: small buffers do not say how long it may be on its way."""
+    known = known_world(9_520_230)
+    found = processing(known.bundle), delivery(known.bundle)
+    assert [one.verdict for one in found] == ["exactly once"] * 2 == [known.truth.processing, known.truth.delivery]
 
 
 def test_what_was_sent_as_its_channel_broke_need_not_have_arrived() -> None:
@@ -150,6 +159,7 @@ def test_a_choice_that_its_epoch_never_came_to_is_named_where_it_stands() -> Non
 NO_TRACE = [
     pytest.param(9_100_082, "receipt dropped", "map-1.0/3/received-0/0.rcv", id="arrived last, and was not taken"),
     pytest.param(9_300_020, "receipt dropped", "dispatch.0/1/received-0/1.rcv", id="taken last, and nothing followed"),
+    pytest.param(9_520_321, "receipt dropped", "sink.0/0/received-1/0.rcv", id="but a part of a record, and no more"),
     pytest.param(
         9_300_045, "source record removed", "source.1/0/source/0.ndjson", id="read last, and nothing followed"
     ),
