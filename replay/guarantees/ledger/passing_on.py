@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from replay.bundle.frames import SendingFrame, read_sendings
+from replay.bundle.frames import SendingFrame
 from replay.bundle.members import member_name
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
@@ -92,15 +92,10 @@ def _came(source: RecordingSource, task: TaskId) -> dict[int, _Came]:
 
 
 def _given(source: RecordingSource, task: TaskId, attempt: int) -> Iterator[tuple[str, int, SendingFrame]]:
-    """On its outputs, and to the world or a storage."""
+    """On its outputs. (What is left with the world tells when its record came, and not when it was left.)"""
     for k in range(len(source.graph.task(task).outputs)):
         for path, offset, _, frame in placed_sendings(source, task, attempt, k):
             yield path, offset, frame
-    for epoch in source.epochs(task, attempt, "world"):
-        path = member_name(task, attempt, "world", epoch)
-        with source.members.open(path) as stream:
-            for offset, frame in read_sendings(stream, path=path):
-                yield path, offset, frame
 
 
 def _extents(source: RecordingSource, frame: SendingFrame) -> list[DeltaExtent]:

@@ -98,6 +98,12 @@ def test_what_a_sink_took_again_may_have_been_given_out_again() -> None:
     assert found.verdict == "undecided"
 
 
+def test_what_a_sink_leaves_with_the_world_says_when_its_record_came() -> None:
+    """What had come by when it was left goes with it, though that was a moment later."""
+    known = known_world(9_545_015)
+    assert processing(known.bundle).verdict == known.truth.processing == "exactly once"
+
+
 def test_what_brings_a_whole_log_over_a_narrow_channel_takes_longer() -> None:
     """Nothing as large had arrived: small buffers do not say how long it may be on its way."""
     known = known_world(9_520_230)
