@@ -29,6 +29,11 @@ class Life:
     failure: int | None = None
     lingers: bool = False
 
+    def is_over_by(self, t_us: int) -> bool:
+        """Whether it did nothing at that time any more. Of what ran to the end, the last event need not be the last
+        thing that happened."""
+        return t_us > self.ended_us and not self.lingers and self.ended_by != ENDED_WITH_RECORDING
+
 
 def lives(events: Iterable[Mapping[str, Any]]) -> dict[str, list[Life]]:
     """Every attempt of every task, by task and attempt."""

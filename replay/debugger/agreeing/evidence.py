@@ -170,7 +170,7 @@ class _OutputCheck:
     def _check_main_place(self, placed: Placed) -> None:
         frame = placed.frame
         life, t_us = self.life, frame.t_us
-        if life is not None and self.exact and (t_us < life.started_us or (t_us > life.ended_us and not life.lingers)):
+        if life is not None and self.exact and (t_us < life.started_us or life.is_over_by(t_us)):
             self._differs(
                 placed,
                 f"was cut at {frame.t_us} us, but the attempt lived from {life.started_us} us to {life.ended_us} us",

@@ -255,7 +255,7 @@ class _Receipts:
         if life is None or not self.exact or life.lingers:
             return
         for t_us, what in ((receipt.received_us, "received"), (receipt.taken_us, "taken")):
-            if t_us > life.ended_us or (what == "taken" and receipt.taken and t_us < life.started_us):
+            if life.is_over_by(t_us) or (what == "taken" and receipt.taken and t_us < life.started_us):
                 self._differs(
                     path,
                     offset,

@@ -111,6 +111,13 @@ def test_what_brings_a_whole_log_over_a_narrow_channel_takes_longer() -> None:
     assert [one.verdict for one in found] == ["exactly once"] * 2 == [known.truth.processing, known.truth.delivery]
 
 
+def test_what_runs_to_the_end_may_do_more_than_events_tell() -> None:
+    """Buffers were cut and taken behind the last event."""
+    known = known_world(9_545_336)
+    found = processing(known.bundle), delivery(known.bundle)
+    assert [one.verdict for one in found] == ["exactly once"] * 2 == [known.truth.processing, known.truth.delivery]
+
+
 def test_what_was_sent_as_its_channel_broke_need_not_have_arrived() -> None:
     """Where nothing is sent again (none), an epoch may pass of which nothing came over one input."""
     known = known_world(9_510_972)
