@@ -46,7 +46,7 @@ def _of_attempt(
         receipts = recording.receipts(task, attempt, i)
         takes.extend((receipt.taken_us, i, receipt) for receipt in receipts if receipt.taken)
     takes.sort(key=lambda take: take[:2])
-    cuts = [_Cuts(recording, channel) for channel in channels]
+    cuts = [Cuts(recording, channel) for channel in channels]
     merged: dict[tuple[int, int], int] = {}  # (input, sender's attempt) -> how many of the sender's rows are in
     frontier: dict[LogPlace, int] = {}
     for t_us, i, receipt in takes:
@@ -71,7 +71,7 @@ def _of_attempt(
                 yield FrontierRow(task, attempt, t_us, *place, upto)
 
 
-class _Cuts:
+class Cuts:
     """The buffers of a channel by sender's attempt and number, each with how far its output's log went with it."""
 
     def __init__(self, recording: Recording, channel: Channel):

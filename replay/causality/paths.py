@@ -33,16 +33,11 @@ MAX_GROWTH_ROWS = 400
 
 def causal_path(recording: Recording, task: str, attempt: int) -> dict[str, Any]:
     """See the module's description."""
+    check_attempt(recording, task, attempt)
     graph = recording.graph
-    if task not in graph:
-        raise ReplayError(f"the recording has no task {printable(task)}", remedy="Its tasks are those of job.json")
-    if attempt not in set(recording.attempts(task)):
-        raise ReplayError(
-            f"{task} has no attempt {attempt} in this recording", remedy="Attempts are counted from 0 for each task"
-        )
     known = lives(recording.events())
     life = life_of(known, task, attempt) or Life(task, attempt, 0, _end_us(known), "unknown")
-    logs = _logs(recording, TaskId(task), attempt)
+    logs = appended(recording, TaskId(task), attempt)
     found = holders(recording, TaskId(task))
     mine = [one for one in found.growths if one.attempt == attempt and (life.lingers or one.t_us <= life.ended_us)]
     holding = {one.holder for one in mine}
@@ -65,7 +60,18 @@ def causal_path(recording: Recording, task: str, attempt: int) -> dict[str, Any]
     }
 
 
-def _logs(recording: Recording, task: TaskId, attempt: int) -> dict[tuple[Thread, int], int]:
+def check_attempt(recording: Recording, task: str, attempt: int) -> None:
+    """Raises where there is no such attempt."""
+    if task not in recording.graph:
+        raise ReplayError(f"the recording has no task {printable(task)}", remedy="Its tasks are those of job.json")
+    if attempt not in set(recording.attempts(task)):
+        raise ReplayError(
+            f"{task} has no attempt {attempt} in this recording", remedy="Attempts are counted from 0 for each task"
+        )
+
+
+def appended(recording: Recording, task: TaskId, attempt: int) -> dict[tuple[Thread, int], int]:
+    """How long each log and epoch of an attempt had become."""
     return {
         (thread, epoch): len(recording.log_bytes(task, attempt, thread, epoch))
         for thread in recording.graph.task(task).threads

@@ -140,6 +140,9 @@ def test_the_causal_path_is_worked_out_once(client: httpx.Client, job: dict[str,
     assert first.json() == again.json() and first.json()["holders"]
     assert client.get(f"/api/v1/jobs/{job['id']}/paths/nobody.0").status_code == 404
     assert client.get(address, params={"attempt": 99}).status_code == 404
+    shared = client.get(f"{address}/sharing")
+    assert shared.status_code == 200 and shared.json()["hops"] and shared.json()["check"]["unlike"] == 0, shared.text
+    assert client.get(f"{address}/sharing", params={"attempt": 99}).json()["error"]["code"] == "no-sharing"
 
 
 def test_a_replay_is_identical_and_its_steps_lead_back_to_the_recording(

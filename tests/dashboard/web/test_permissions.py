@@ -89,6 +89,7 @@ ROWS: dict[tuple[str, str], Row] = {
     ("POST", "api/v1/jobs/<job_id>/sql"): Row(api(409), {"json": {"sql": "SELECT 1"}}),
     ("POST", "api/v1/jobs/<job_id>/sql/<kind>"): Row(api(409), {"json": {"sql": "SELECT 1"}}),
     ("GET", "api/v1/jobs/<job_id>/paths/<task>"): Row(api(409)),
+    ("GET", "api/v1/jobs/<job_id>/paths/<task>/sharing"): Row(api(409)),
     ("GET", "api/v1/jobs/<job_id>/recovery"): Row(api(409)),
     ("GET", "api/v1/jobs/<job_id>/recovery/what-if"): Row(api(409), query="?load=0.5"),
     ("GET", "api/v1/jobs/<job_id>/spacetime"): Row(api(409), query="?from_us=0&to_us=1"),
