@@ -9,7 +9,7 @@ from typing import Any
 
 from django import template
 from django.templatetags.static import static
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from dashboard import changes, measures
@@ -192,6 +192,16 @@ def bar(part: float, whole: float) -> SafeString:
         '<svg class="bar" aria-hidden="true" preserveAspectRatio="none"><rect width="{}%" height="100%"/></svg>',
         f"{percent:.2f}",
     )
+
+
+@register.simple_tag
+def stacked_bar(whole: float, *parts: float) -> SafeString:
+    """Parts of a whole side by side, each of its own class: `part-0`, `part-1`, …"""
+    starts = [sum(parts[:n]) for n in range(len(parts))]
+    percents = [(100 * start / whole, 100 * part / whole) for start, part in zip(starts, parts, strict=True) if whole]
+    shown = [(n, f"{x:.2f}", f"{width:.2f}") for n, (x, width) in enumerate(percents)]
+    rects = format_html_join("", '<rect class="part-{}" x="{}%" width="{}%" height="100%"/>', shown)
+    return format_html('<svg class="bar" aria-hidden="true" preserveAspectRatio="none">{}</svg>', rects)
 
 
 @register.filter

@@ -1,4 +1,4 @@
-"""The causal path of a chosen task: how far its log travelled, who held how much of it until it ended."""
+"""The causal path of a chosen task: how far its log travelled, who held how much of it until it ended, at what cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dashboard import jobs
 from dashboard.describing import outside
 from dashboard.models import Job
 from dashboard.problems import Problem
-from dashboard.queries.causal_paths import causal_path
+from dashboard.queries.causal_paths import causal_path, sharing
 from dashboard.queries.failures import job_failures
 from dashboard.queries.graph import JobGraph, job_graph
 from dashboard.queries.lake import lake
@@ -33,12 +33,16 @@ def paths_page(request: HttpRequest, job_id: str) -> HttpResponse:
     if jobs.reingest_if_older(job) or not job.readable or found is None:
         return redirect("job", job_id=job.id)
     context = _context(request, job, found)
-    part = request.GET.get("part") == "path"
-    if part or "wait" in request.GET or job.bytes <= AT_ONCE_BYTES:
+    part, waits = request.GET.get("part"), "wait" in request.GET
+    if part == "sharing" or waits:
+        context |= _sharing_context(job, context["task"], context["attempt"])
+    if part == "sharing":
+        return render(request, "dashboard/partials/sharing.html", context)
+    if part == "path" or waits or job.bytes <= AT_ONCE_BYTES:
         context |= _path_context(request, job, context["task"], context["attempt"])
     else:
         context["later"] = True
-    return render(request, "dashboard/partials/path.html" if part else "dashboard/paths.html", context)
+    return render(request, "dashboard/partials/path.html" if part == "path" else "dashboard/paths.html", context)
 
 
 def _context(request: HttpRequest, job: Job, found: JobGraph) -> dict[str, Any]:
@@ -81,6 +85,29 @@ def _path_context(request: HttpRequest, job: Job, task: str, attempt: int) -> di
         "holders": [{**holder, "key": _key(holder), "last": holder["growth"][-1]} for holder in path["holders"]],
         "holder": next((one for one in path["holders"] if _key(one) == chosen), None),
         "holder_key": chosen,
+    }
+
+
+def _sharing_context(job: Job, task: str, attempt: int) -> dict[str, Any]:
+    try:
+        return shown_sharing(sharing(job, task, attempt))
+    except Problem as problem:
+        return {"sharing_problem": problem.message}
+
+
+def shown_sharing(shared: dict[str, Any]) -> dict[str, Any]:
+    """What the partial needs beside the answer."""
+    hops, depths = shared["hops"], shared["depths"]
+    return {
+        "sharing": shared,
+        "widest_hop": max((one["bytes"] for one in hops), default=0),
+        "widest_depth": max((one["bytes"] for one in depths), default=0),
+        "sent_bytes": sum(one["bytes"] for one in hops),
+        "again_bytes": sum(one["again"] for one in hops),
+        "unarrived_bytes": sum(one["unarrived"] for one in hops),
+        "given_up": sum(not one["followed"] for one in depths),
+        "enough": next((one["depth"] for one in depths if one["found"]), None),
+        "lacking": next((one for one in reversed(depths) if one["lacking"]), None),
     }
 
 

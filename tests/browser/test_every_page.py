@@ -26,9 +26,9 @@ PAGES = {
     "job in part": ("/jobs/{faulty}/", "#rejects-title"),
     "log": ("/jobs/{killed}/logs/?task=" + KILLED, "#rows tr"),
     "log of one kind": ("/jobs/{killed}/logs/?task=" + KILLED + "&kind=order&seq=3", "#rows tr"),
-    "causal path": ("/jobs/{killed}/paths/?task=" + KILLED, ".holdings-svg .stair"),
+    "causal path": ("/jobs/{killed}/paths/?task=" + KILLED, "#sharing .depths"),
     "recovery anatomy": ("/jobs/{killed}/recovery/?load=0.4&standby=no", ".gantt-svg .bar"),
-    "causal path of a sink": ("/jobs/{killed}/paths/?task=sink.0", "#path"),
+    "causal path of a sink": ("/jobs/{killed}/paths/?task=sink.0", "#depths-title"),
     "space and time": ("/jobs/{killed}/spacetime/", "#picture:not([aria-busy=true]) canvas"),
     "space and time around a failure": (
         "/jobs/{killed}/spacetime/?from=1400000&to=1700000&select=failure:0",

@@ -199,3 +199,17 @@ def test_a_holder_can_be_chosen_and_tells_how_the_log_came(visit: Visit, killed_
     expect(page.locator("#arrivals-title")).to_have_text(f"How it got to {chosen}")
     assert page.locator(".arrivals tbody tr").count() > 0
     assert f"{KILLED}>{chosen}" in page.locator(".arrivals tbody tr").first.inner_text()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_what_sharing_cost_is_told_by_hop_and_by_depth(visit: Visit, killed_job: str, scripts: bool) -> None:
+    page = visit(java_script_enabled=scripts).open(f"/jobs/{killed_job}/paths/?task={KILLED}")
+    if not scripts:
+        page.get_by_role("link", name="Work out what sharing it cost").click()
+    depths = page.locator("#sharing .depths tbody tr")
+    expect(depths.filter(has_text="recorded")).to_contain_text("full")
+    expect(depths.first).to_contain_text("not all")
+    expect(depths.last).to_contain_text("all")
+    hops = page.get_by_role("region", name="Bytes by hop").locator("tbody tr")
+    assert [row.split()[0] for row in hops.all_inner_texts()] == [str(n + 1) for n in range(hops.count())]
+    expect(page.locator("#sharing")).to_contain_text("for its failure")

@@ -114,14 +114,14 @@ function nextArrival(direction) {
   remember();
 }
 
-async function fetchLater() {
+async function fetchInto(element, part) {
   try {
-    place.replaceChildren(...(await getPart(addressWith(location.href, { part: "path" }))));
+    element.replaceChildren(...(await getPart(addressWith(location.href, { part }))));
   } catch (fault) {
     const text = Object.assign(document.createElement("p"), { className: "notice bad", textContent: fault.message });
-    place.replaceChildren(text);
+    element.replaceChildren(text);
   }
-  begin();
+  element.removeAttribute("data-later");
 }
 
 document.getElementById("choose-path").addEventListener("change", (event) => {
@@ -133,5 +133,7 @@ bindKeys([
   { keys: [",", "N"], what: "arrival before", run: () => slider && nextArrival(-1) },
   { keys: ["y"], what: "copy the link to this view", run: copyLink },
 ]);
-if (place.hasAttribute("data-later")) fetchLater();
-else begin();
+const sharing = document.getElementById("sharing");
+if (place.hasAttribute("data-later")) await fetchInto(place, "path");
+begin();
+if (sharing?.hasAttribute("data-later")) await fetchInto(sharing, "sharing");
