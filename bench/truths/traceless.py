@@ -25,6 +25,7 @@ from tests.replay.debugger.diverging.known import ARRIVALS
 
 _US_PER_MS = 1000
 _LATER = 1 << 62
+_STORED = "checkpoint-acknowledged"
 _BOUNDS = ("attempt-started", "task-failed")
 
 
@@ -35,17 +36,19 @@ def why_no_trace(undamaged: dict[str, bytes], plant: Plant) -> str | None:
         return None  # none but a log's is there, and empty
     _, task, attempt, *_ = plant.member.split("/")
     left = Left.of(undamaged, task, int(attempt))
-    if left is None:
-        return None
+    if left.to_the_end and argue is not _chosen_otherwise:
+        return None  # what it had done by then it did
     why = argue(left, plant)
-    ended = "ran on, fenced, for as long as nobody tells" if left.lingers else f"ended at {left.ended_us} us"
+    ended = f"ended at {left.ended_us} us"
+    if left.to_the_end or left.lingers:
+        ended = "ran to the end" if left.to_the_end else "ran on, fenced, for as long as nobody tells"
     return None if why is None else f"attempt {attempt} of {task} {ended}: {why}"
 
 
 @dataclass(frozen=True)
 class Left:
-    """What an attempt that ended left behind. One that `lingers` was only taken for failed, and ran on: nobody
-    tells for how long, but where its host went."""
+    """What an attempt left behind. One that `lingers` was only taken for failed, and ran on: nobody tells for how long,
+    but where its host went. One `to_the_end` was ended by nothing but the recording."""
 
     bundle: Bundle
     members: dict[str, bytes]
@@ -54,14 +57,16 @@ class Left:
     ended_us: int
     events: list[dict[str, Any]]
     lingers: bool = False
+    to_the_end: bool = False
 
     @classmethod
-    def of(cls, members: dict[str, bytes], task: str, attempt: int) -> Left | None:
-        """None of one that nothing ended."""
+    def of(cls, members: dict[str, bytes], task: str, attempt: int) -> Left:
+        """By what events tell of its end."""
         events = [json.loads(line) for line in members["events.ndjson"].splitlines()]
         ends = [one for one in events if _ends(one, task, attempt)]
         if not ends:
-            return None
+            bundle = Bundle(MembersInMemory(members))
+            return cls(bundle, members, task, attempt, _LATER, events, to_the_end=True)
         lingers, ended_us = ends[0].get("cause") == "suspected", ends[0]["t_us"]
         if lingers:
             host = ends[0].get("host")
@@ -103,16 +108,17 @@ class Left:
         """Those that it read or wrote."""
         return [json.loads(line) for data in self._named(".ndjson") for line in data.splitlines()]
 
-    @property
-    def told(self) -> list[int]:
-        """When events tell of what it did; not of its beginning and its end, and of what came to it."""
+    def told(self, *, past: int = -1) -> list[int]:
+        """When events tell of what it did; not of its beginning and its end, of what came to it, and of snapshots of
+        its state as it was before the epoch `past` was over: those are stored beside all else."""
         own = (one for one in self.events if one.get("at", one.get("task")) == self.task)
         mine = (one for one in own if one.get("attempt") == self.attempt)
-        return [one["t_us"] for one in mine if one["type"] not in (*_BOUNDS, *ARRIVALS)]
+        did = (one for one in mine if one["type"] not in (*_BOUNDS, *ARRIVALS))
+        return [one["t_us"] for one in did if one["type"] != _STORED or one["checkpoint"] > past]
 
     def did(self) -> list[int]:
         """When it did anything that the recording tells of."""
-        times = self.cut_at() + self.sent_at() + self.told
+        times = self.cut_at() + self.sent_at() + self.told()
         return times + [one.taken_us for one in self.receipts if one.taken] + [one["t_us"] for one in self.lines]
 
     def log_bytes(self, epoch: int) -> int:
@@ -322,7 +328,7 @@ def _not_chosen(left: Left, plant: Plant) -> str | None:
     if not left.bundle.graph.task(left.task).outputs and left.lines:
         return None  # what it wrote may tell
     came_us = [one.taken_us for one in left.receipts if one.taken] + [one["t_us"] for one in left.lines]
-    if any(t_us >= max(came_us, default=0) for t_us in left.told):
+    if any(t_us >= max(came_us, default=0) for t_us in left.told(past=epoch)):
         return None
     return "it cut and sent nothing after that choice, nobody else has it, and it may have ended before"
 
