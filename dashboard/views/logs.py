@@ -13,6 +13,8 @@ from django.views.decorators.http import require_safe
 from dashboard import jobs
 from dashboard.describing import described, site_of
 from dashboard.models import Job
+from dashboard.problems import Problem
+from dashboard.queries.causal_paths import sharing
 from dashboard.queries.determinants import (
     EVERYTHING,
     Determinant,
@@ -54,6 +56,7 @@ def logs_page(request: HttpRequest, job_id: str) -> HttpResponse:
     choices = log_choices(lake(), job=job.id, task=task)
     context: dict[str, Any] = {"job": job, "task": task, "task_ids": ids, "choices": choices}
     context["observed"] = found is not None and found.manifest.protocol.observed
+    context["shares"] = found is not None and found.manifest.protocol.logs
     log, wanted = chosen_log(request, task, choices), chosen_rows(request, hidden=job.hidden)
     at = whole(request, "at")
     if log is not None and at is not None:
@@ -64,6 +67,8 @@ def logs_page(request: HttpRequest, job_id: str) -> HttpResponse:
     if log is not None and request.GET.get("part") == "sites":
         context |= {"total": _total(choices, log), "sites": by_site(lake().job(job.id), log)}
         return render(request, "dashboard/partials/log_sites.html", context)
+    if log is not None and request.GET.get("part") == "hops":
+        return render(request, "dashboard/partials/log_hops.html", context | {"log": log} | _hops(job, log))
     if log is not None:
         context |= _log_context(request, job, log, choices, wanted)
         context["vertices"] = _vertices(job, found.manifest) if found else []
@@ -89,6 +94,14 @@ def _worth_seeing(job: Job, ids: list[str]) -> str:
     logging = logging_tasks(lake(), job=job.id)
     wanted = [failure.task for failure in job_failures(lake(), job=job.id)]
     return next((task for task in [*wanted, *ids] if task in logging and task in ids), next(iter(ids), ""))
+
+
+def _hops(job: Job, log: LogEpoch) -> dict[str, Any]:
+    try:
+        hops = sharing(job, log.task, log.attempt)["hops"]
+    except Problem as problem:
+        return {"problem": problem.message}
+    return {"hops": hops, "widest_hop": max((one["bytes"] for one in hops), default=0)}
 
 
 def _vertices(job: Job, manifest: Manifest) -> list[Cost]:

@@ -34,20 +34,21 @@ document.addEventListener("click", async (event) => {
   }
 });
 
-// A scan of the log is made where it is asked for.
-const sites = document.getElementById("by-site");
-sites?.addEventListener("toggle", async () => {
-  const place = sites.querySelector("[data-place]");
-  if (!sites.open || place.hasAttribute("data-worked-out")) return;
+// A scan of the log, or of all deltas, is made where it is asked for.
+for (const details of document.querySelectorAll("details[data-part]")) details.addEventListener("toggle", () => workOut(details));
+
+async function workOut(details) {
+  const place = details.querySelector("[data-place]");
+  if (!details.open || place.hasAttribute("data-worked-out")) return;
   place.textContent = "Being worked out …";
   try {
-    place.replaceChildren(...(await getPart(sites.dataset.part)));
+    place.replaceChildren(...(await getPart(details.dataset.part)));
     place.setAttribute("data-worked-out", "");
   } catch (fault) {
     place.textContent = "Close it and open it again to try once more.";
     notice(fault.message);
   }
-});
+}
 
 bindKeys([
   { keys: ["n", "]"], what: "next page of the log", run: () => document.getElementById("later")?.click() },

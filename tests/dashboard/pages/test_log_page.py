@@ -19,6 +19,7 @@ from dashboard.models import Job, JobShare
 from dashboard.queries.determinants import ROWS_SHOWN
 from ingest.lake.sealing import SIGN
 from replay.bundle.reader import Bundle, open_bundle
+from replay.causality.sharing import sharing
 from tests.clonoscope.recorded import recording
 from tests.dashboard.pages.conftest import as_seen_by
 
@@ -180,3 +181,14 @@ def test_bytes_are_put_down_to_the_lines_that_asked(
     told = re.findall(r"test_log_page\.py:(\d+).*?>(\d+) calls, (\d+) %", part, re.DOTALL)
     assert [calls for _, calls, _ in told] == ["10", "40"] and int(told[0][2]) > int(told[1][2])
     assert "&quot;x&quot; * 900" in part
+
+
+def test_bytes_are_told_by_the_hops_that_carried_them(job: Job, owner: User) -> None:
+    client = as_seen_by(owner)
+    page = client.get("/jobs/j_1/logs/", {"task": "map-1.0"})
+    assert "By hop, as the logs of this attempt were shared" in page.content.decode()
+    part = client.get("/jobs/j_1/logs/", {"task": "map-1.0", "attempt": "0", "part": "hops"})
+    with open_bundle(RECORDED) as bundle:
+        hops = sharing(bundle, "map-1.0", 0)["hops"]
+    assert hops and part.context["hops"] == hops
+    assert part.content.decode().count("hop ") >= len(hops)
