@@ -34,7 +34,7 @@ def paths_page(request: HttpRequest, job_id: str) -> HttpResponse:
         return redirect("job", job_id=job.id)
     context = _context(request, job, found)
     part, waits = request.GET.get("part"), "wait" in request.GET
-    if part == "sharing" or waits:
+    if part == "sharing" or (waits and found.manifest.protocol.logs):
         context |= _sharing_context(job, context["task"], context["attempt"])
     if part == "sharing":
         return render(request, "dashboard/partials/sharing.html", context)

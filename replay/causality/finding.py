@@ -11,6 +11,7 @@ from replay.causality.life import ENDED_WITH_RECORDING, Life
 from replay.causality.passing_on import Place
 from replay.causality.recording import Recording
 from replay.causality.turns import Execution, Turns
+from replay.errors import ReplayError
 from replay.model import WORLD, TaskId
 
 MOST_LACKING = 100
@@ -74,7 +75,11 @@ def failed(recording: Recording, life: Life, turns: Turns, known: Mapping[str, l
         epoch = max((checkpoint for when, checkpoint in turns.completed if when <= t_us), default=0)
     outside = (TaskId(WORLD), turns.lineage(t_us))
     living = frozenset((*_living(recording, task, known, t_us), outside))
-    return Failed(t_us, epoch, living, bound_by(recording, task, set(living), t_us))
+    try:
+        bound = bound_by(recording, task, set(living), t_us)
+    except ReplayError:  # a member is damaged: what came with it is not known
+        bound = Bound(unknown=1)
+    return Failed(t_us, epoch, living, bound)
 
 
 def _living(recording: Recording, task: TaskId, known: Mapping[str, list[Life]], t_us: int) -> list[Execution]:
