@@ -24,15 +24,37 @@ from replay.simulation.world import World
 
 T = TypeVar("T")
 Names = Counter[tuple[str, int]]
+Fired = tuple[str, str, tuple[tuple[str, int], ...]]
+"""The task whose timer it was, the kind of timer, and the record that set it."""
 ONE_FOR_ONE = ("churn", "pass-through", "random-load-balance", "enrich")
 """Jobs that give one record for each: how often each must come anywhere is known."""
+
+
+@dataclass
+class Taken:
+    """What one operator took in: records by their lineage, and what timers gave by what it says and whose it was."""
+
+    names: Names = field(default_factory=Counter)
+    fired: Counter[Fired] = field(default_factory=Counter)
+
+    def add(self, record: Record) -> None:
+        """One more."""
+        if record.key == TIMER_KEY:
+            kind = record.value["timer"].partition(":")[0]
+            self.fired[record.value["by"], kind, tuple(record.lineage or ())] += 1
+        else:
+            self.names.update(record.lineage or ())
+
+    def copy(self) -> Taken:
+        """As it is now."""
+        return Taken(self.names.copy(), self.fired.copy())
 
 
 @dataclass
 class Memory:
     """What operators had taken in when they were asked for their state; by task and what they said."""
 
-    states: dict[tuple[str, bytes], list[Names]] = field(default_factory=lambda: defaultdict(list))
+    states: dict[tuple[str, bytes], list[Taken]] = field(default_factory=lambda: defaultdict(list))
     ambiguous: bool = False
 
 
@@ -41,7 +63,7 @@ class Watched(Surrounded):
 
     def __init__(self, operator: Operator, memory: Memory):
         super().__init__(operator)
-        self.memory, self.task, self.names = memory, "", Names()
+        self.memory, self.task, self.taken = memory, "", Taken()
 
     def called(self, method: str, action: Callable[[], T]) -> T:
         return action()
@@ -51,20 +73,19 @@ class Watched(Surrounded):
         super().open(context)
 
     def on_record(self, record: Record, context: Context) -> None:
-        if record.key != TIMER_KEY:
-            self.names.update(record.lineage or ())
+        self.taken.add(record)
         super().on_record(record, context)
 
     def snapshot(self) -> dict[str, Any]:
         state = super().snapshot()
-        self.memory.states[self.task, json_bytes(state)].append(self.names.copy())
+        self.memory.states[self.task, json_bytes(state)].append(self.taken.copy())
         return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
         super().restore(state)
         known = self.memory.states[self.task, json_bytes(dict(state))]
-        self.names = known[-1].copy() if known else Names()
-        if any(one != self.names for one in known):
+        self.taken = known[-1].copy() if known else Taken()
+        if any(one != self.taken for one in known):
             self.memory.ambiguous = True
 
 
@@ -148,12 +169,21 @@ def _due(recording: Recording, vertex: str) -> Names:
 
 
 def _of_vertex(world: WatchedWorld, recording: Recording, vertex: str) -> str:
-    taken, due = Names(), _due(recording, vertex)
+    """A record sets no more than one timer of a kind wherever it comes by; whether it does, nobody counts."""
+    taken, due = Taken(), _due(recording, vertex)
     for task in recording.tasks_of(vertex):
         operator = world.watching.current[task].body.operator
         assert isinstance(operator, Watched)
-        taken += operator.names
-    return word(bool(taken - due), bool(due - taken))
+        taken = Taken(taken.names + operator.taken.names, taken.fired + operator.taken.fired)
+    fired = Counter[tuple[str, str, tuple[tuple[str, int], ...]]]()
+    for (by, kind, lineage), times in taken.fired.items():
+        fired[recording.graph.task(by).vertex, kind, lineage] += times
+    ways = recording.ways_to(vertex)
+    again = any(
+        times > ways[above] * max(_due(recording, above)[name] for name in lineage)
+        for (above, _, lineage), times in fired.items()
+    )
+    return word(again or bool(taken.names - due), bool(due - taken.names))
 
 
 def seen_outside(world: WatchedWorld, recording: Recording) -> list[Record]:

@@ -118,6 +118,12 @@ def test_what_runs_to_the_end_may_do_more_than_events_tell() -> None:
     assert [one.verdict for one in found] == ["exactly once"] * 2 == [known.truth.processing, known.truth.delivery]
 
 
+def test_what_a_timer_gave_of_a_record_that_came_again_counts_twice() -> None:
+    """Once to the sink that lives on, and once more to another, after choices were lost; the record itself but once."""
+    known = known_world(9_600_052)
+    assert processing(known.bundle).verdict == known.truth.processing == "at least once"
+
+
 def test_what_was_sent_as_its_channel_broke_need_not_have_arrived() -> None:
     """Where nothing is sent again (none), an epoch may pass of which nothing came over one input."""
     known = known_world(9_510_972)
