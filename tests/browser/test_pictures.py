@@ -13,6 +13,8 @@ from tests.browser.starting import audited
 
 pytestmark = [pytest.mark.browser, pytest.mark.screenshots]
 
+# What is shown of a page where it is not its beginning.
+FURTHER_DOWN = ("#hops-title", "#shares-title")
 PICTURES = ROOT / "docs" / "pictures"
 TASK = "map-1.2"
 RECORDING = (
@@ -53,6 +55,10 @@ def test_pictures_are_remade(visit: Callable[..., Visitor], shown: dict[str, str
         "job": (f"/jobs/{job}/", ".graph-svg .task"),
         "log": (f"/jobs/{job}/logs/?task={TASK}&epoch=2", "#rows tr"),
         "causal-path": (f"/jobs/{job}/paths/?task={TASK}&t=2000000", ".holdings-svg .stair"),
+        "sharing": (f"/jobs/{job}/paths/?task={TASK}&t=2000000", "#hops-title"),
+        "recovery": (f"/jobs/{job}/recovery/?failure=0", "#gantt svg"),
+        "space-time": (f"/jobs/{job}/spacetime/?select=failure:0", "#selected h2"),
+        "checkpoints": (f"/jobs/{job}/?checkpoint=2&colour=waiting", "#shares-title"),
         "sql": (
             f"/jobs/{job}/sql/?q=SELECT+task,+kind,+sum(bytes)+AS+bytes%0AFROM+counts%0AGROUP+BY+ALL%0AORDER+BY+bytes+DESC"
             "&draw=bars&x=0&y=2",
@@ -65,11 +71,14 @@ def test_pictures_are_remade(visit: Callable[..., Visitor], shown: dict[str, str
         "": {"viewport": WIDE, "color_scheme": "light"},
         "-dark": {"viewport": WIDE, "color_scheme": "dark"},
         "-phone": {"viewport": NARROW, "color_scheme": "light"},
+        "-phone-dark": {"viewport": NARROW, "color_scheme": "dark"},
     }.items():
         visitor = visit(**look)
         for name, (path, awaited) in pages.items():
             page = visitor.open(path)
             expect(page.locator(awaited).first).to_be_attached()
+            if awaited in FURTHER_DOWN:
+                page.locator(awaited).evaluate("(one) => one.scrollIntoView({ block: 'center' })")
             _save(page, PICTURES / f"{name}{suffix}.png")
 
 

@@ -23,6 +23,7 @@ LOOKS = {
     "": {"viewport": WIDE, "color_scheme": "light"},
     "-dark": {"viewport": WIDE, "color_scheme": "dark"},
     "-phone": {"viewport": NARROW, "color_scheme": "light"},
+    "-phone-dark": {"viewport": NARROW, "color_scheme": "dark"},
 }
 
 
