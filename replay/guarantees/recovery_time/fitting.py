@@ -64,7 +64,7 @@ def _interval_us(source: RecordingSource, story: Story, one: Fitted) -> float | 
     """As checkpoints were triggered while nothing failed; where that is too little to tell, as the manifest has it."""
     apart, told_ms = _apart_us(story), source.manifest.protocol.checkpoint_interval_ms
     if apart and (len(apart) >= _FEWEST_APART or not told_ms):
-        one.how["interval_us"] = f"the mean of {len(apart)} distances between checkpoints that were triggered"
+        one.how["interval_us"] = _said_mean(len(apart), "distances between checkpoints that were triggered")
         return fmean(apart)
     if told_ms:
         one.how["interval_us"] = "the manifest's checkpoint_interval_ms"
@@ -103,11 +103,15 @@ def _checkpoint_us(story: Story, one: Fitted) -> float | None:
     return _mean(one, "checkpoint_us", took, "checkpoints that completed", "events.ndjson: checkpoint-completed")
 
 
+def _said_mean(count: int, what: str) -> str:
+    return f"the mean of {count} {what}" if count > 1 else f"{what}, of which there is one"
+
+
 def _mean(one: Fitted, name: str, values: Sequence[float], what: str, wants: str) -> float | None:
     if not values:
         one.lacking[name] = wants
         return None
-    one.how[name] = f"the mean of {len(values)} {what}"
+    one.how[name] = _said_mean(len(values), what)
     return fmean(values)
 
 
@@ -206,8 +210,8 @@ def _line(pairs: Sequence[tuple[int, int]]) -> tuple[float | None, float | None,
         if slope > 0 and fixed_us >= 0:
             return fixed_us, 1e6 / slope, f"a line through {len(pairs)} restores"
     if not mean_bytes:
-        return mean_us, None, f"the mean of {len(pairs)} restores of nothing"
-    return 0.0, mean_bytes * 1e6 / mean_us, f"the mean of {len(pairs)} restores, all of it put down to their bytes"
+        return mean_us, None, _said_mean(len(pairs), "restores of nothing")
+    return 0.0, mean_bytes * 1e6 / mean_us, _said_mean(len(pairs), "restores") + ", all of it put down to bytes"
 
 
 def _load(source: RecordingSource, found: Sequence[Recovery], one: Fitted) -> float | None:
