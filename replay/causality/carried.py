@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from replay.causality.holders import Fault
+from replay.causality.frames import Fault
 from replay.causality.passing_on import Copies, Extent
 from replay.causality.turns import Execution
 from replay.model import ChannelId

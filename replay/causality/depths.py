@@ -7,26 +7,24 @@ on all that it would have had by then and that the receiver's attempt was not se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
-from typing import TypeVar
 
-from replay.bundle.frames import ReceiptFrame, SendingFrame
+from replay.bundle.frames import SendingFrame
 from replay.causality.carried import Carried, Depth, Followed, Key
-from replay.causality.holders import Fault
+from replay.causality.frames import Fault, left_with_the_world, readable
 from replay.causality.life import Life, attempt_at
 from replay.causality.passing_on import Consumer, Copies, Extent, Placing, same_extents
 from replay.causality.recording import Recording
 from replay.causality.turns import AskedAgain, Execution, Turns
 from replay.errors import ReplayError
 from replay.log.deltas import LogIds, decode_extents
-from replay.model import WORLD, Channel, ChannelId, TaskId, channel_id
+from replay.model import WORLD, Channel, ChannelId, TaskId
 
 MOST_EXTENTS = 3_000_000
 """So much is followed of all depths together; the deepest are given up first."""
 
 Lives = dict[str, list[Life]]
-Frame = TypeVar("Frame", SendingFrame, ReceiptFrame)
 Sent = tuple[int, int, int, int, list[Extent]]
 """(t_us, sequence number, sending, receiver's attempt, what of the task's logs was recorded on it)"""
 
@@ -89,7 +87,9 @@ class _Following:
         """Every sending on a channel, in time; returns their keys."""
         named: set[Key] = set()
         for attempt in self.attempts(channel.source):
-            frames = self._readable(channel.id, self.recording.sendings(channel.source, attempt, channel.k))
+            frames = readable(
+                channel.id, self.recording.sendings(channel.source, attempt, channel.k), self.found.recorded.faults
+            )
             sent = [
                 (one.t_us, one.seq, one.sending, one.receiver_attempt, self._extents(channel, attempt, one))
                 for one in frames
@@ -189,7 +189,7 @@ class _Following:
         channels = self.graph.task(holder).inputs
         arrivals: list[tuple[int, int, Key]] = []
         for i, keys in named.items():
-            for one in self._readable(channels[i], self.recording.receipts(holder, attempt, i)):
+            for one in readable(channels[i], self.recording.receipts(holder, attempt, i), self.found.recorded.faults):
                 key = one.sender_attempt, one.seq, one.sending
                 if key not in keys:
                     self.found.unknown += 1
@@ -231,16 +231,12 @@ class _Following:
 
     def _leave_with_the_world(self) -> None:
         """What writers left with the world outside; it is one for all, and a rollback makes it forget."""
-        below = self.graph.all_downstream(self.task) | {self.task}
-        left: list[tuple[int, ChannelId, Key]] = []
-        for writer in (one for one in self.graph.order if one in below):
-            channel = Channel(channel_id(writer, WORLD), writer, -1, WORLD, -1)
-            for attempt in self.attempts(writer):
-                frames = self._readable(channel.id, self.recording.world(writer, attempt))
-                sent = [(one.t_us, one.seq, one.sending, 0, self._extents(channel, attempt, one)) for one in frames]
-                sent.sort(key=lambda one: one[0])
-                self._put(channel, attempt, sent)
-                left.extend((t_us, channel.id, (attempt, seq, sending)) for t_us, seq, sending, _, _ in sent)
+        left, faults = list[tuple[int, ChannelId, Key]](), self.found.recorded.faults
+        for channel, attempt, frames in left_with_the_world(self.recording, self.task, self.attempts, faults):
+            sent = [(one.t_us, one.seq, one.sending, 0, self._extents(channel, attempt, one)) for one in frames]
+            sent.sort(key=lambda one: one[0])
+            self._put(channel, attempt, sent)
+            left.extend((t_us, channel.id, (attempt, seq, sending)) for t_us, seq, sending, _, _ in sent)
         left.sort(key=lambda one: one[0])
         for depth in self.depths:
             for n, (t_us, of, key) in enumerate(left):
@@ -255,13 +251,3 @@ class _Following:
             if deepest_one is None:
                 return
             deepest_one.give_up()
-
-    def _readable(self, channel: ChannelId, frames: Iterator[Frame]) -> Iterator[Frame]:
-        """A member is read up to its fault; what stands behind it is not known."""
-        seq = -1
-        try:
-            for frame in frames:
-                seq = frame.seq
-                yield frame
-        except ReplayError as fault:
-            self.found.recorded.faults.append(Fault(channel, seq, str(fault)))

@@ -6,18 +6,16 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TypeVar
 
 from replay.bundle.frames import ReceiptFrame, SendingFrame
+from replay.causality.frames import Fault, left_with_the_world, readable
 from replay.causality.life import Life, attempt_at, lives
 from replay.causality.recording import Recording
 from replay.causality.storage import Answer, storage_answers
 from replay.errors import ReplayError
 from replay.log.causal_log import Copy, HeldLogs
 from replay.log.deltas import DeltaEntry, LogIds, decode_extents
-from replay.model import WORLD, Channel, ChannelId, LogId, TaskId, Thread, channel_id
-
-Frame = TypeVar("Frame", SendingFrame, ReceiptFrame)
+from replay.model import WORLD, Channel, ChannelId, LogId, TaskId, Thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +37,6 @@ class Growth:
     sending: int
     sent_us: int
     taken_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A delta, or the rest of a member after this buffer, that could not be followed."""
-
-    channel: ChannelId
-    seq: int
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +134,7 @@ class _Following:
         found = {}
         for attempt in self.attempts(channel.source):
             frames = self.recording.sendings(channel.source, attempt, channel.k)
-            for frame in self._readable(channel.id, frames):
+            for frame in readable(channel.id, frames, self.found.faults):
                 entries = self._entries(channel, frame)
                 if entries:
                     found[attempt, frame.seq, frame.sending] = _Sent(frame.t_us, entries)
@@ -164,22 +153,12 @@ class _Following:
             if one.log.task == self.task
         )
 
-    def _readable(self, channel: ChannelId, frames: Iterator[Frame]) -> Iterator[Frame]:
-        """A member is read up to its fault; what stands behind it is not known."""
-        seq = -1
-        try:
-            for frame in frames:
-                seq = frame.seq
-                yield frame
-        except ReplayError as fault:
-            self.found.faults.append(Fault(channel, seq, str(fault)))
-
     def _receive(self, holder: TaskId, attempt: int, sent: dict[int, dict[tuple[int, int, int], _Sent]]) -> None:
         channels = self.graph.task(holder).inputs
         arrivals: list[tuple[int, int, ReceiptFrame]] = []
         for i, of_channel in sent.items():
             if of_channel:
-                receipts = self._readable(channels[i], self.recording.receipts(holder, attempt, i))
+                receipts = readable(channels[i], self.recording.receipts(holder, attempt, i), self.found.faults)
                 arrivals.extend((receipt.received_us, i, receipt) for receipt in receipts)
         arrivals.sort(key=lambda one: one[:2])
         copies = HeldLogs(holder)
@@ -199,13 +178,8 @@ class _Following:
 
     def _leave_with_the_world(self) -> None:
         """What writers left with the world outside; it is one for all, and a rollback makes it forget."""
-        below = self.graph.all_downstream(self.task) | {self.task}
-        left: list[tuple[Channel, int, SendingFrame]] = []
-        for writer in (one for one in self.graph.order if one in below):
-            channel = Channel(channel_id(writer, WORLD), writer, -1, WORLD, -1)
-            for attempt in self.attempts(writer):
-                frames = self._readable(channel.id, self.recording.world(writer, attempt))
-                left.extend((channel, attempt, frame) for frame in frames)
+        worlds = left_with_the_world(self.recording, self.task, self.attempts, self.found.faults)
+        left = [(channel, attempt, frame) for channel, attempt, frames in worlds for frame in frames]
         events = list(self.recording.events()) if left else []
         rollbacks = [event for event in events if event.get("type") == "global-rollback"]
         answers = list(storage_answers(events, self.task)) if self.recording.manifest.protocol.in_storage else []

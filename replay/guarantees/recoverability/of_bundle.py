@@ -9,8 +9,9 @@ from typing import Any
 
 from replay.bundle.lines import read_lines
 from replay.bundle.members import member_name
+from replay.causality.frames import Fault
 from replay.causality.frontiers import frontiers
-from replay.causality.holders import Fault, holders
+from replay.causality.holders import holders
 from replay.debugger.ports import RecordingSource
 from replay.errors import ReplayError
 from replay.guarantees.recoverability.course import Course, course_of
