@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -144,9 +144,13 @@ class Life:
         reached = looks.get(moment, lambda: True)
         command = self.command
         # Where nothing more is written there may be no version to wait for.
-        deadline = time.monotonic() + (60 if self.growth.left else 3)
-        while not reached() and time.monotonic() < deadline and command is not None and command.poll() is None:
-            time.sleep(0.02)
+        with suppress(NotInTime):
+            wait_until(
+                lambda: reached() or command is None or command.poll() is not None,
+                moment,
+                60 if self.growth.left else 3,
+                every_s=0.02,
+            )
         time.sleep(self.random.uniform(0, LONGEST_WAIT_S[moment]))
 
     def _claimed(self) -> bool:
