@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dashboard.queries.failures import between
 from dashboard.queries.spacetime.fronts import fronts_of
 from ingest.lake.readers import Lake
 
@@ -39,11 +40,11 @@ class Checkpoint:
 
     @property
     def took_us(self) -> int | None:
-        return _between(self.triggered_us, self.completed_us)
+        return between(self.triggered_us, self.completed_us)
 
     @property
     def last_after_us(self) -> int | None:
-        return _between(self.triggered_us, self.last_us)
+        return between(self.triggered_us, self.last_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,6 @@ def shares(lake: Lake, *, job: str, checkpoint: int, inputs: dict[str, str]) -> 
     for task, attempt, size, ignored_us in rows:
         at = barriers.get((task, attempt), {})
         first_us, last_us, acknowledged_us = (at.get(name) for name in ("first_us", "last_us", "acknowledged_us"))
-        aligned, stored = _between(first_us, last_us), _between(last_us, acknowledged_us)
+        aligned, stored = between(first_us, last_us), between(last_us, acknowledged_us)
         found.append(Share(task, attempt, size, ignored_us, first_us, aligned, stored, acknowledged_us))
     return found
-
-
-def _between(begin_us: int | None, end_us: int | None) -> int | None:
-    return None if begin_us is None or end_us is None else end_us - begin_us

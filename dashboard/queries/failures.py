@@ -38,15 +38,15 @@ class Failure:
 
     @property
     def detection_us(self) -> int | None:
-        return _between(self.failed_us, self.detected_us)
+        return between(self.failed_us, self.detected_us)
 
     @property
     def takeover_us(self) -> int | None:
-        return _between(self.failed_us, self.action_us)
+        return between(self.failed_us, self.action_us)
 
     @property
     def recovery_us(self) -> int | None:
-        return _between(self.failed_us, self.running_us)
+        return between(self.failed_us, self.running_us)
 
     @property
     def ended_us(self) -> int | None:
@@ -126,5 +126,6 @@ def _failed_again_us(failure: Failure, others: list[Failure]) -> int | None:
     return next((t_us for t_us in times if t_us is not None), None)
 
 
-def _between(start_us: int | None, end_us: int | None) -> int | None:
+def between(start_us: int | None, end_us: int | None) -> int | None:
+    """How long it was; None where either end is not told."""
     return None if start_us is None or end_us is None else end_us - start_us

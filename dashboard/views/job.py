@@ -114,10 +114,12 @@ def page_context(request: HttpRequest, job: Job) -> dict[str, Any]:
 
 def _checkpoints(request: HttpRequest, job: Job, found: JobGraph) -> dict[str, Any]:
     """All of them, and of the one that the address names what each task spent on it."""
+    told: dict[str, Any] = {"checkpoints": checkpoints(lake(), job=job.id), "shares": None}
     asked = whole(request, "checkpoint")
+    if asked is None:
+        return told
     inputs = {str(channel.id): str(channel.target) for channel in found.graph.channels}
-    parts = None if asked is None else shares(lake(), job=job.id, checkpoint=asked, inputs=inputs)
-    return {"checkpoints": checkpoints(lake(), job=job.id), "checkpoint": asked, "shares": parts}
+    return told | {"checkpoint": asked, "shares": shares(lake(), job=job.id, checkpoint=asked, inputs=inputs)}
 
 
 def _told_in_phases(found: list[Recovery]) -> list[Recovery]:

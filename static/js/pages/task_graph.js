@@ -85,8 +85,10 @@ export function taskGraph({ chosen, select, durationUs }) {
     if (!flows.length) return { widthPx: 1.5, label: bundled ? edge.ship : "", title: `${ends}: ${edge.ship}` };
     const total = (name) => flows.reduce((sum, flow) => sum + (flow[name] ?? 0), 0);
     const most = Math.max(1, data.mostFlowBytes) * (bundled ? edge.channels : channels.length);
-    const rate = durationUs() ? ` (${byteSize((total("bytes") * 1e6) / durationUs())}/s, ${count((total("records") * 1e6) / durationUs())} records/s)` : "";
-    const amount = durationUs() && by === "records" ? `${count((total("records") * 1e6) / durationUs())} records/s` : byteSize(total("bytes"));
+    const perSecond = (name) => (total(name) * 1e6) / durationUs();
+    const records = durationUs() ? `${count(perSecond("records"))} records/s` : "";
+    const rate = records && ` (${byteSize(perSecond("bytes"))}/s, ${records})`;
+    const amount = (by === "records" && records) || byteSize(total("bytes"));
     return {
       widthPx: 1.25 + 3.5 * Math.sqrt(total("bytes") / most),
       label: bundled ? `${edge.ship} · ${amount}` : "",
