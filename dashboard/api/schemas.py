@@ -105,7 +105,7 @@ class MeasuresOut(Schema):
 
 
 class CurvePoint(Schema):
-    tUs: int
+    t_us: int = Field(alias="tUs")
     value: float
 
 

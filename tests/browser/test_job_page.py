@@ -75,6 +75,7 @@ def test_curves_are_of_whom_one_chooses(visit: Visit, killed_job: str) -> None:
     expect(names.filter(has_text="latency at the sinks, p99, and p50 dashed")).to_have_count(1)
     choice.select_option("map-1")
     expect(names.first).to_have_text("throughput of map-1")
+    expect(page.locator("#timeline .curve .line").first).to_have_attribute("d", re.compile(r"^M[\d.]+,[\d.]+[^a-zN]+$"))
     choice.select_option("task:")
     expect(names.first).to_have_text(f"throughput of {KILLED}")
     page.locator('.graph-svg a.task[href*="source.1"]').click()

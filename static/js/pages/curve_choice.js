@@ -7,6 +7,9 @@ import { notice } from "./frame.js";
 const TASK = "task:";
 const choice = () => document.getElementById("curves-of");
 
+// As the page's own data names it.
+const drawn = (points) => points.map(({ t_us: tUs, value }) => ({ tUs, value }));
+
 export function curveChoice({ chosen, draw }) {
   let whose = new URL(location.href).searchParams.get("curves") ?? "";
   let asked = 0;
@@ -23,7 +26,7 @@ export function curveChoice({ chosen, draw }) {
     const of = whose === TASK ? chosen() : whose;
     try {
       const { curves } = await getJson(addressWith(new URL(choice().dataset.address, location.href), { of }));
-      if (mine === asked) draw(curves);
+      if (mine === asked) draw(curves.map((one) => ({ ...one, points: drawn(one.points), p50: drawn(one.p50) })));
     } catch (fault) {
       notice(fault.message);
     }
