@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
+from ingest.lake.recoverability.compiled import compiled
 
 FOREVER = 1 << 62
 HELD, DEPENDED, OUTSIDE, OWN = 0, 1, 2, 3
@@ -14,13 +14,13 @@ HOLDS, DEPENDS, ENDS, ANSWERED, GOES_ON, NEVER = 0, 1, 2, 3, 4, 9
 """Kinds of steps, in the order in which those of one microsecond are applied."""
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def before(one: int, other: int, t_us: Any, kind: Any) -> bool:
     """Whether a run's next step comes before another one's."""
     return bool(t_us[one] < t_us[other] or (t_us[one] == t_us[other] and kind[one] < kind[other]))
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def sink(heap: Any, count: int, at: int, t_us: Any, kind: Any) -> None:
     """Restores the heap below a place in it."""
     while True:
@@ -35,7 +35,7 @@ def sink(heap: Any, count: int, at: int, t_us: Any, kind: Any) -> None:
         at = least
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def next_step(run: int, runs: Any, times: Any, own: Any, ends_us: Any, merging: Any) -> None:
     """When and what the next step of a run is; behind its rows its execution ends."""
     what, who, _, last = runs
@@ -52,7 +52,7 @@ def next_step(run: int, runs: Any, times: Any, own: Any, ends_us: Any, merging: 
         t_us[run], kind[run] = ends_us[who[run]], ENDS
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def gather(first: int, last: int, runs: Any, times: Any, own: Any, ends_us: Any, merging: Any) -> int:
     """Makes a heap of those runs; returns how many have a step."""
     heap, _, t_us, kind = merging
@@ -67,7 +67,7 @@ def gather(first: int, last: int, runs: Any, times: Any, own: Any, ends_us: Any,
     return count
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def advance(count: int, runs: Any, times: Any, own: Any, ends_us: Any, merging: Any) -> int:
     """Past the first run's step; returns how many runs have another one."""
     heap, position, t_us, kind = merging

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from ingest.lake.recoverability import state as of
+from ingest.lake.recoverability.compiled import compiled
 from ingest.lake.recoverability.heap import ANSWERED, DEPENDS, ENDS, FOREVER, HOLDS, OUTSIDE, OWN, advance, gather
 from ingest.lake.recoverability.state import COUNT, LOST_FOUND, LOST_WRITTEN, NONE, SIZES, SURPLUS, WRITTEN
 
 
-@numba.njit(cache=True, nogil=True)
 def walk(
     places: Any, runs: Any, rows: Any, own: Any, executions: Any, reach: Any, buckets: Any, out: Any, best: Any
 ) -> Any:
@@ -48,12 +47,20 @@ def walk(
     numbers = np.zeros(6, np.int64)
     most = len(runs[0])
     merging = (np.zeros(most, np.int64), runs[2].copy(), np.zeros(most, np.int64), np.zeros(most, np.int64))
-    for place in range(len(places[1])):
-        _walk_place(place, places, runs, rows, own, executions, reach, buckets, out, best, state, numbers, merging)
+    _walk_places(places, runs, rows, own, executions, reach, buckets, out, best, state, numbers, merging)
     return numbers
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
+def _walk_places(
+    places: Any, runs: Any, rows: Any, own: Any, executions: Any, reach: Any, buckets: Any, out: Any, best: Any,
+    state: Any, numbers: Any, merging: Any,
+) -> None:  # fmt: skip
+    for place in range(len(places[1])):
+        _walk_place(place, places, runs, rows, own, executions, reach, buckets, out, best, state, numbers, merging)
+
+
+@compiled
 def _walk_place(
     place: int, places: Any, runs: Any, rows: Any, own: Any, executions: Any, reach: Any, buckets: Any, out: Any,
     best: Any, state: Any, numbers: Any, merging: Any,
@@ -74,7 +81,7 @@ def _walk_place(
     _close(stable_us, out, state, numbers)
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def _begin(first: int, last: int, runs: Any, outside: int, state: Any, numbers: Any) -> None:
     held, depends, lost, touched, is_touched = state[:5]
     for n in range(numbers[COUNT]):
@@ -91,7 +98,7 @@ def _begin(first: int, last: int, runs: Any, outside: int, state: Any, numbers: 
             of.touch(outside if runs[0][run] == OUTSIDE else runs[1][run], state, numbers)
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def _pass(buckets: Any, bucket: int, t_us: int, surplus: int) -> int:
     """Of every stretch of time that ends before, what was held beyond dependence at its end."""
     while bucket < len(buckets[0]) and buckets[0][bucket] < t_us:
@@ -100,7 +107,7 @@ def _pass(buckets: Any, bucket: int, t_us: int, surplus: int) -> int:
     return bucket
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def _apply(
     place: int, task: int, runs: Any, rows: Any, own: Any, executions: Any, reach: Any, out: Any, state: Any,
     numbers: Any, merging: Any,
@@ -126,7 +133,7 @@ def _apply(
         numbers[SURPLUS] += max(0, held[0, who] - depends[who]) - before
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def _apply_own(
     place: int, row: int, own: Any, task_of_who: Any, is_outside: Any, out: Any, state: Any, numbers: Any
 ) -> None:
@@ -146,7 +153,7 @@ def _apply_own(
     state[10][:] = True
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def _note_losses(
     place: int, t_us: int, attempt: int, given: int, who: int, task_of_who: Any, out: Any, state: Any, numbers: Any
 ) -> None:
@@ -161,7 +168,7 @@ def _note_losses(
                 numbers[LOST_WRITTEN] += 1
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def _look(place: int, t_us: int, executions: Any, out: Any, best: Any, state: Any, numbers: Any) -> None:
     """After all that happened in a microsecond: the sizes that may have changed."""
     _, _, is_outside, host_of, outside, _ = executions
@@ -184,14 +191,14 @@ def _look(place: int, t_us: int, executions: Any, out: Any, best: Any, state: An
                 best_size[n], best_t[n], best_place[n], best_upto[n] = size, t_us, place, ends[v, q]
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def _write(begin: int, end: int, question: int, size: int, out: Any, numbers: Any) -> None:
     at = numbers[WRITTEN]
     out[0][at], out[1][at], out[2][at], out[3][at] = begin, end, question, size
     numbers[WRITTEN] += 1
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def _close(stable_us: int, out: Any, state: Any, numbers: Any) -> None:
     now, since = state[7], state[8]
     for v in range(len(now)):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
-
+from ingest.lake.recoverability.compiled import compiled
 from ingest.lake.recoverability.heap import FOREVER
 
 AS_RECORDED, NOTHING, AS_DEPENDED = 0, 1, 2
@@ -19,7 +18,7 @@ COUNT, CLIPS, SURPLUS, WRITTEN, LOST_WRITTEN, LOST_FOUND = range(6)
 """Numbers that steps change, by their place in `numbers`."""
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def touch(who: int, state: Any, numbers: Any) -> None:
     """From now on it is looked at, in this place."""
     touched, is_touched = state[3], state[4]
@@ -29,7 +28,25 @@ def touch(who: int, state: Any, numbers: Any) -> None:
         numbers[COUNT] += 1
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
+def is_any(ends: Any) -> bool:
+    """Whether there is a size."""
+    found = False
+    for q in range(SIZES):
+        found |= ends[q] > 0
+    return found
+
+
+@compiled
+def least(ends: Any) -> int:
+    """The first of the bytes that sizes are of."""
+    found = ends[0]
+    for q in range(1, SIZES):
+        found = min(found, ends[q])
+    return found
+
+
+@compiled
 def crosses(was: int, now: int, ends: Any) -> bool:
     """Whether more of the bytes that sizes are of are held than before."""
     found = False
@@ -38,7 +55,7 @@ def crosses(was: int, now: int, ends: Any) -> bool:
     return found
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def hold(who: int, end: int, whose: int, how: Any, outside: bool, state: Any, numbers: Any) -> None:
     """A copy grew; what an older attempt wrote past what a newer one was given is no part of the log any more."""
     held, ends, dirty, clips = state[0], state[6], state[10], state[11]
@@ -47,12 +64,12 @@ def hold(who: int, end: int, whose: int, how: Any, outside: bool, state: Any, nu
             end = min(end, clips[1, n])
     for v in range(len(held)):
         if how[v] != NOTHING and end > held[v, who]:
-            if crosses(held[v, who], end, ends[v]) or (outside and ends[v].any()):
+            if crosses(held[v, who], end, ends[v]) or (outside and is_any(ends[v])):
                 dirty[v] = True
             held[v, who] = end
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def depend(who: int, end: int, how: Any, state: Any) -> None:
     """It follows from more; at greater depths it would have had that."""
     held, depends, ends, dirty = state[0], state[1], state[6], state[10]
@@ -64,22 +81,22 @@ def depend(who: int, end: int, how: Any, state: Any) -> None:
             if crosses(held[v, who], end, ends[v]):
                 dirty[v] = True
             held[v, who] = end
-        if end > held[v, who] and end > ends[v].min():
+        if end > held[v, who] and end > least(ends[v]):
             dirty[v] = True
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def end(who: int, state: Any) -> None:
     """Its execution has ended."""
     held, depends, lost, ends, dirty = state[0], state[1], state[2], state[6], state[10]
     for v in range(len(held)):
-        if lost[who] or ends[v].any():
+        if lost[who] or is_any(ends[v]):
             dirty[v] = True
         held[v, who] = 0
     depends[who], lost[who] = 0, False
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def go_on(who: int, attempt: int, given: int, task_of_who: Any, state: Any, numbers: Any) -> None:
     """Whoever depends on more than what came back depends on what nobody will make again."""
     held, depends, lost, touched, clips = state[0], state[1], state[2], state[3], state[11]
@@ -95,7 +112,7 @@ def go_on(who: int, attempt: int, given: int, task_of_who: Any, state: Any, numb
     held[:, who] = FOREVER
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def surplus(task: int, task_of_who: Any, is_outside: Any, state: Any, numbers: Any) -> int:
     """Bytes that tasks other than the log's own hold and don't depend on, as recorded."""
     held, depends, touched = state[0], state[1], state[3]
@@ -107,7 +124,7 @@ def surplus(task: int, task_of_who: Any, is_outside: Any, state: Any, numbers: A
     return found
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def find_ends(v: int, is_outside: Any, host_of: Any, outside: int, state: Any, numbers: Any) -> None:
     """Of which bytes the sizes are: the last ones that somebody depends on without holding them."""
     held, depends, touched, at_host, ends = state[0][v], state[1], state[3], state[5], state[6][v]
@@ -131,7 +148,7 @@ def find_ends(v: int, is_outside: Any, host_of: Any, outside: int, state: Any, n
                 ends[2], ends[3] = max(ends[2], depends[one]), max(ends[3], depends[one])
 
 
-@numba.njit(cache=True, nogil=True, forceinline=True)
+@compiled
 def count_sizes(v: int, is_outside: Any, host_of: Any, outside: int, state: Any, numbers: Any) -> None:
     """How many tasks and hosts hold those bytes."""
     held, lost, touched, at_host, ends, found = state[0][v], state[2], state[3], state[5], state[6][v], state[9]
