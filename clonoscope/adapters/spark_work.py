@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 from clonoscope.adapters import spark_values as values
@@ -19,6 +19,7 @@ from clonoscope.errors import message_of
 from clonoscope.recording import Recording
 from clonoscope.redaction import said
 from clonoscope.services import current
+from clonoscope.task_log import TaskLog
 from clonoscope.tasks import Task
 
 BATCH, QUERY, DESCRIPTION = "streaming.sql.batchId", "sql.streaming.queryId", "spark.job.description"
@@ -124,7 +125,7 @@ def _claimed(queries: Path, place: Place) -> str:
 def _is_ours(path: Path, query: str) -> bool:
     """Whoever comes first has it. A file is whole when it has its name."""
     if not path.exists():
-        made = path.with_name(f".{os.getpid()}-{threading.get_ident()}")
+        made = path.with_name(f".{os.getpid()}-{get_ident()}")
         made.write_text(query)
         try:
             os.link(made, path)
@@ -159,7 +160,9 @@ class Taking:
         self._border = border
         self._hashes = hashes and task.recording.payload != "none"
         self._whole = task.recording.payload == "full"
-        self._next = 0
+        self.next = 0
+        # Whether nothing is kept of a row but that it was taken.
+        self.only_counts = not self._hashes and not self._whole and task.recording.retry is None
         # How many outputs the function said that it gave, and whether it is given rows one by one.
         self.given, self.one_by_one = 0, False
         # Rows that the driver's function holds, to the record that each is. They are kept, so that ids stay theirs.
@@ -175,9 +178,14 @@ class Taking:
         record = self.record_of(row)
         return {"of": record} if record is not None else {} if self.one_by_one else {"source": []}
 
+    @property
+    def number(self) -> int:
+        """Of the input that rows come from, in the attempt's log."""
+        return self.task.number_of(self._topic, self._partition)
+
     def row(self, found: Any) -> None:
         """One row, or what a function was given of it."""
-        offset, self._next = self._next, self._next + 1
+        offset, self.next = self.next, self.next + 1
         record = [None, 0, values.plain(found)] if self._whole else None
         data = values.row_bytes(found) if self._hashes else None
         self.task.take(offset, topic=self._topic, partition=self._partition, record=record, data=data)
@@ -210,8 +218,8 @@ class Taking:
 
     def columns(self, found: Sequence[Any]) -> None:
         """A batch, as one or more arguments."""
-        first, count = self._next, values.columnar_rows(found[0])
-        self._next = first + count
+        first, count = self.next, values.columnar_rows(found[0])
+        self.next = first + count
         sha256, records = "", None
         if self._hashes:
             digest = hashlib.sha256()
@@ -223,7 +231,7 @@ class Taking:
             of_each = [values.columnar_records(one) for one in found]
             records = [[None, 0, one] for one in (of_each[0] if len(of_each) == 1 else values.all_of(of_each))]
         self.task.take_range(
-            first, self._next, topic=self._topic, partition=self._partition, sha256=sha256, records=records or ()
+            first, self.next, topic=self._topic, partition=self._partition, sha256=sha256, records=records or ()
         )
 
 
@@ -245,7 +253,10 @@ class Work:
         # Whether a writer has rows that it may keep until it is closed.
         self._keeps = False
         self.taking = Taking(task, place, hashes=hashes)
-        self._thread = threading.get_ident()
+        self.thread = get_ident()
+        # Whether rows are counted by the log alone, as nothing else is kept of them: by which log, of which input.
+        self.only_counts = False
+        self.log, self.input = task.log, -1
         task.begin_epoch(place.batch, because=place.because)
 
     def call(
@@ -258,13 +269,14 @@ class Work:
         method: str = "",
     ) -> Any:
         """Calls it, as this task's; `takes`: what it is given are records. `method` is its name, of a processor's."""
+        self._take_stock()
         given = [*arguments, *keywords.values()]
         is_row = takes and not any(values.is_columnar(one) or values.is_iterator(one) for one in given)
         if is_row and not keywords:
-            self.row_by_row = True
+            self.row_by_row = self.taking.one_by_one = True
             self._tell_how(ROWS)
             return self.row(function, arguments)
-        if threading.get_ident() != self._thread:
+        if get_ident() != self.thread:
             self._tell_of_threads()
         calling = object()
         self._tell_how(CALLS)
@@ -293,15 +305,9 @@ class Work:
 
     def row(self, function: Callable[..., Any], arguments: tuple[Any, ...], form: str = ROWS) -> Any:
         """As `call`, of a function that is called for each row."""
-        if threading.get_ident() != self._thread:
+        if get_ident() != self.thread:
             self._tell_of_threads()
-        row = arguments[0] if len(arguments) == 1 else arguments
-        self.taking.one_by_one = True
-        self._take(self.taking.row, row)
-        border = self.border
-        if border is not None:
-            border.row(row, form)
-        token = current.set(self.task.log)
+        token = current.set(self._takes_row(arguments[0] if len(arguments) == 1 else arguments, form))
         try:
             found = function(*arguments)
         except BaseException as fault:
@@ -309,10 +315,24 @@ class Work:
             raise
         finally:
             current.reset(token)
-        if border is not None:
+        if self.border is not None:
             # Nobody looks at what a writer returns.
-            border.gave(None if form == WRITER else found)
+            self.border.gave(None if form == WRITER else found)
         return found
+
+    def _takes_row(self, row: Any, form: str) -> TaskLog:
+        self._take_stock()
+        self._take(self.taking.row, row)
+        if self.border is not None:
+            self.border.row(row, form)
+        elif self.taking.only_counts and not self.over:
+            self.log, self.input, self.only_counts = self.task.log, self.taking.number, True
+        return self.task.log
+
+    def _take_stock(self) -> None:
+        """Of what the log counted alone."""
+        if self.only_counts:
+            self.only_counts, self.taking.next = False, self.log.next_offset
 
     # --- writers of `foreach` ---
 
@@ -329,6 +349,7 @@ class Work:
     def written(self, function: Callable[..., Any], row: Any) -> None:
         """A writer is given a row, which leaves if it gives nothing else for it."""
         self._tell_how(WRITER)
+        self.taking.one_by_one = True
         given = self.taking.given
         self.row(function, (row,), WRITER)
         if self.taking.given == given:
@@ -350,7 +371,7 @@ class Work:
                 self.task.sent()
 
     def _tell_of_threads(self) -> None:
-        self._thread = threading.get_ident()
+        self.thread = get_ident()
         self.task.log.gap("rows of this partition are processed by several threads, in an order nobody records")
 
     def _argument(self, one: Any, calling: object) -> Any:
@@ -418,12 +439,14 @@ class Work:
         """The Spark task fails with it."""
         if not self.over:
             self.over = True
+            self._take_stock()
             self.task.fail(fault)
 
     def finish(self) -> None:
         """The Spark task has given all that it gives."""
         if not self.over:
             self.over = True
+            self._take_stock()
             self.task.end_epoch()
 
 
