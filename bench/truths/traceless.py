@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
 
+from bench.truths.left import Left
 from bench.truths.plants import Plant
-from replay.bundle.frames import BufferFrame, ReceiptFrame, SendingFrame, read_buffers, read_receipts, read_sendings
-from replay.bundle.members_in_memory import MembersInMemory
-from replay.bundle.reader import Bundle
+from replay.bundle.frames import ReceiptFrame, read_receipts, read_sendings
+from replay.debugger.executing.comparison import Comparison
+from replay.debugger.executing.execution import Execution
+from replay.debugger.executing.verify import Silent, verify_attempt
+from replay.debugger.recorded.story import Story
 from replay.log.codec import decode_all
-from replay.log.deltas import decode_extents
-from replay.log.determinants import Order, Rng, SourceCheckpoint, Timestamp
-from replay.model import MAIN, Record
+from replay.log.determinants import Determinant, Order, Rng, SourceCheckpoint, TimerTrigger, Timestamp
+from replay.model import MAIN, Record, TaskId
 from replay.runtime.body.records import RecordReader
-from tests.replay.debugger.diverging.known import ARRIVALS
 
 _US_PER_MS = 1000
-_LATER = 1 << 62
-_STORED = "checkpoint-acknowledged"
-_BOUNDS = ("attempt-started", "task-failed")
 
 
 def why_no_trace(undamaged: dict[str, bytes], plant: Plant) -> str | None:
@@ -43,116 +39,6 @@ def why_no_trace(undamaged: dict[str, bytes], plant: Plant) -> str | None:
     if left.to_the_end or left.lingers:
         ended = "ran to the end" if left.to_the_end else "ran on, fenced, for as long as nobody tells"
     return None if why is None else f"attempt {attempt} of {task} {ended}: {why}"
-
-
-@dataclass(frozen=True)
-class Left:
-    """What an attempt left behind. One that `lingers` was only taken for failed, and ran on: nobody tells for how long,
-    but where its host went. One `to_the_end` was ended by nothing but the recording."""
-
-    bundle: Bundle
-    members: dict[str, bytes]
-    task: str
-    attempt: int
-    ended_us: int
-    events: list[dict[str, Any]]
-    lingers: bool = False
-    to_the_end: bool = False
-
-    @classmethod
-    def of(cls, members: dict[str, bytes], task: str, attempt: int) -> Left:
-        """By what events tell of its end."""
-        events = [json.loads(line) for line in members["events.ndjson"].splitlines()]
-        ends = [one for one in events if _ends(one, task, attempt)]
-        if not ends:
-            bundle = Bundle(MembersInMemory(members))
-            return cls(bundle, members, task, attempt, _LATER, events, to_the_end=True)
-        lingers, ended_us = ends[0].get("cause") == "suspected", ends[0]["t_us"]
-        if lingers:
-            host = ends[0].get("host")
-            gone = (one["t_us"] for one in events if one.get("host") == host and _struck_its_host(one))
-            ended_us = min((t_us for t_us in gone if t_us >= ended_us), default=_LATER)
-        return cls(Bundle(MembersInMemory(members)), members, task, attempt, ended_us, events, lingers)
-
-    # --- what there is ---
-
-    def _named(self, suffix: str, folder: str = "") -> Iterator[bytes]:
-        begin = f"tasks/{self.task}/{self.attempt}/{folder}"
-        return (data for name, data in self.members.items() if name.startswith(begin) and name.endswith(suffix))
-
-    @property
-    def cut(self) -> list[BufferFrame]:
-        """Of all outputs."""
-        return [one for data in self._named(".buf") for _, one in read_buffers(data, epoch=0)]
-
-    @property
-    def sent(self) -> list[SendingFrame]:
-        """Of all outputs, and to the world."""
-        return [one for data in self._named(".dlt") for _, one in read_sendings(data)]
-
-    def cut_at(self) -> list[int]:
-        """When it cut anything."""
-        return [one.t_us for one in self.cut]
-
-    def sent_at(self) -> list[int]:
-        """When it sent anything."""
-        return [one.t_us for one in self.sent]
-
-    @property
-    def receipts(self) -> list[ReceiptFrame]:
-        """Of all inputs."""
-        return [one for data in self._named(".rcv") for _, one in read_receipts(data)]
-
-    @property
-    def lines(self) -> list[dict[str, Any]]:
-        """Those that it read or wrote."""
-        return [json.loads(line) for data in self._named(".ndjson") for line in data.splitlines()]
-
-    def told(self, *, past: int = -1) -> list[int]:
-        """When events tell of what it did; not of its beginning and its end, of what came to it, and of snapshots of
-        its state as it was before the epoch `past` was over: those are stored beside all else."""
-        own = (one for one in self.events if one.get("at", one.get("task")) == self.task)
-        mine = (one for one in own if one.get("attempt") == self.attempt)
-        did = (one for one in mine if one["type"] not in (*_BOUNDS, *ARRIVALS))
-        return [one["t_us"] for one in did if one["type"] != _STORED or one["checkpoint"] > past]
-
-    def did(self) -> list[int]:
-        """When it did anything that the recording tells of."""
-        times = self.cut_at() + self.sent_at() + self.told()
-        return times + [one.taken_us for one in self.receipts if one.taken] + [one["t_us"] for one in self.lines]
-
-    def log_bytes(self, epoch: int) -> int:
-        """Of its main log."""
-        return len(self.members.get(f"tasks/{self.task}/{self.attempt}/{MAIN}/{epoch}.det", b""))
-
-    def known_upto(self, *, takes: bool = True, by_us: int = 1 << 62) -> tuple[int, int]:
-        """The furthest place in its main log that a buffer, a take or anybody else knew of by then."""
-        places = [(0, 0), *((one.main_epoch, one.main_offset) for one in self.cut if one.t_us <= by_us)]
-        places += [(one.epoch, one.offset) for one in self.receipts if takes and one.taken and one.taken_us <= by_us]
-        layout = self.bundle.manifest.protocol.delta_layout
-        folders = [f"tasks/{self.task}/{self.attempt}/sent-", f"tasks/{self.task}/{self.attempt}/world/"]
-        deltas = (
-            one.delta
-            for name, data in self.members.items()
-            if name.endswith(".dlt") and name.startswith(tuple(folders))
-            for _, one in read_sendings(data)
-            if one.delta and one.t_us <= by_us
-        )
-        for delta in deltas:
-            for one in decode_extents(delta, self.bundle.ids, layout):
-                if (one.log.task, one.log.thread) == (self.task, MAIN):
-                    places.append((one.epoch, one.offset + one.length))
-        return max(places)
-
-
-def _ends(event: dict[str, Any], task: str, attempt: int) -> bool:
-    """It failed, or was given up for the next one."""
-    after = attempt + 1 if event["type"] == "attempt-started" else attempt
-    return event["type"] in _BOUNDS and (event.get("task"), event.get("attempt")) == (task, after)
-
-
-def _struck_its_host(event: dict[str, Any]) -> bool:
-    return event["type"] == "task-failed" and str(event.get("cause")).startswith("host")
 
 
 # --- what arrived ---
@@ -298,6 +184,8 @@ def _chosen_otherwise(left: Left, plant: Plant) -> str | None:
     (at, _, was), (_, _, now) = next((one, other) for one, other in pairs if one != other)
     _, _, _, thread, member = plant.member.split("/")
     place = int(member.removesuffix(".det")), at
+    if thread == MAIN and isinstance(was, TimerTrigger) and isinstance(now, TimerTrigger):
+        return _fired_later(left, place) if now.record_count == was.record_count + 1 else None
     if thread != MAIN or not isinstance(was, Timestamp | Rng):
         return None
     if place < left.known_upto(takes=isinstance(was, Timestamp)):
@@ -311,6 +199,44 @@ def _chosen_otherwise(left: Left, plant: Plant) -> str | None:
     if not left.bundle.graph.task(left.task).outputs and left.lines:
         return None  # what it wrote may tell
     return "it cut and sent nothing after that choice, and nobody else has it"
+
+
+def _fired_later(left: Left, place: tuple[int, int]) -> str | None:
+    """A timer of a source that fired one element later: the record between may have been read before it as well, as
+    the clock that its callback read says the same millisecond."""
+    epoch, offset = place
+    log = left.members[f"tasks/{left.task}/{left.attempt}/{MAIN}/{epoch}.det"]
+    reading = next((one for at, _, one in decode_all(log) if at > offset), None)
+    if left.bundle.graph.task(left.task).inputs or place < left.known_upto() or not isinstance(reading, Timestamp):
+        return None
+    following = _Using(left, place).records
+    read_us = next((one["t_us"] for one in left.lines if one["offset"] == following), None)
+    if read_us is None or reading.value != left.bundle.manifest.clock.origin_ms + read_us // _US_PER_MS:
+        return None
+    return f"the timer may have fired behind record {following}, in the same millisecond, and nobody was told of either"
+
+
+class _Using(Silent):
+    """Executes what an attempt of a source did, to know how many records it had read when it used a determinant."""
+
+    def __init__(self, left: Left, place: tuple[int, int]):
+        self._place = place
+        self.records = -1
+        verify_attempt(left.bundle, Story.read(left.events), TaskId(left.task), left.attempt, watching=self._watching)
+
+    def _watching(self, comparison: Comparison) -> Silent:
+        super().__init__(comparison)
+        return self
+
+    def begins(self, execution: Execution) -> None:
+        """It is told what the log answers."""
+        self._body = execution.body
+        execution.body.choices.observer = self
+
+    def took(self, determinant: Determinant, epoch: int, offset: int) -> None:
+        """Of its log."""
+        if (epoch, offset) == self._place:
+            self.records = self._body.source_offset
 
 
 def _not_chosen(left: Left, plant: Plant) -> str | None:

@@ -78,7 +78,7 @@ class Comparison:
         self._received: dict[int, set[int]] = {}
         self._first_takes: dict[tuple[int, int], int] | None = None
         self.against = against
-        self._plan = plan
+        self.plan = plan
         self._story = story
         self.writes = SinkWrites(source, story, task, own, plan.state)
         self.compared = 0
@@ -294,8 +294,8 @@ class Comparison:
         """Whether an attempt before had more in its log, up to a checkpoint, than came back to the one after it."""
         later = (self._story.returned_to(self.task, one) for one in range(attempt + 1, self.own + 1))
         returned = next(filter(None, later), {})
-        followed = self._plan.logs.get(thread, {})
-        for epoch in range(self._plan.checkpoint, checkpoint):
+        followed = self.plan.logs.get(thread, {})
+        for epoch in range(self.plan.checkpoint, checkpoint):
             log = self.source.log_bytes(self.task, attempt, thread, epoch)
             same = first_difference(log, followed.get(epoch, b""))
             if returned.get((thread, epoch), 0) <= same < len(log):

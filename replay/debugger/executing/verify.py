@@ -31,6 +31,9 @@ class Silent(Bystander):
     def __init__(self, comparison: Comparison):
         self.comparison = comparison
 
+    def begins(self, execution: Execution) -> None:
+        """Whoever observes more than this says so here."""
+
     def taken(self, taken: Taken, epoch: int, offset: int, record_count: int) -> None:
         """A buffer is about to be taken."""
         self.comparison.taken(taken, epoch, offset, record_count)
@@ -113,12 +116,19 @@ def unchecked_plan_of_attempt(source: RecordingSource, story: Story, task: TaskI
 
 
 def verify_attempt(
-    source: RecordingSource, story: Story, task: TaskId, attempt: int, look_up: Callable[[], None] | None = None
+    source: RecordingSource,
+    story: Story,
+    task: TaskId,
+    attempt: int,
+    look_up: Callable[[], None] | None = None,
+    watching: Callable[[Comparison], Silent] = Silent,
 ) -> Comparison:
     """Raises `DivergenceFound` at the first thing that the attempt can't have done. `look_up` is called on the way."""
     plan = plan_of_attempt(source, story, task, attempt)
     comparison = Comparison(source, story, plan)
-    execution = Execution(source, plan, operator_of(source, task), Silent(comparison))
+    watcher = watching(comparison)
+    execution = Execution(source, plan, operator_of(source, task), watcher)
+    watcher.begins(execution)
     execution.start()
     done = 0
     while execution.step():

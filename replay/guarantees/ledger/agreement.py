@@ -14,11 +14,13 @@ from replay.debugger.agreeing.lacking import proven_lacks
 from replay.debugger.agreeing.lines import check_offsets
 from replay.debugger.agreeing.readings import check_readings
 from replay.debugger.agreeing.receipts import LogEnds, check_receipts, check_takes
-from replay.debugger.executing.verify import verify_attempt
+from replay.debugger.executing.verify import Silent, verify_attempt
 from replay.debugger.outcome import DivergenceFound, Missing
 from replay.debugger.ports import RecordingSource
 from replay.errors import ReplayError, printable
 from replay.guarantees.ledger.adopted import check_adopted
+from replay.guarantees.ledger.clocks import ByItsLines
+from replay.guarantees.ledger.descent import check_descent
 from replay.guarantees.ledger.emitted import check_emitted
 from replay.guarantees.ledger.executions import Executions
 from replay.guarantees.ledger.numbers import (
@@ -165,8 +167,8 @@ def _of_attempt(
     if not shape.inputs:
         yield partial(check_counted, source, executions, task, attempt)
         yield partial(check_triggers, source, task, attempt)
-    if not shape.inputs and _is_small(source):
-        yield partial(check_emitted, source, executions, task, attempt)
+    if _is_small(source):
+        yield partial(check_descent if shape.inputs else check_emitted, source, executions, task, attempt)
     if _is_executed(source, task, attempt):
         yield partial(_execute, source, executions, task, attempt)
 
@@ -187,8 +189,11 @@ def _is_small(source: RecordingSource) -> bool:
 
 def _execute(source: RecordingSource, executions: Executions, task: TaskId, attempt: int) -> None:
     """Whose operator isn't installed, or whose inputs are gone, is not executed: what is gone is found by others."""
+    is_first = not executions.story.checkpoint_of(task, attempt) and attempt == min(executions.attempts(task))
+    is_timed = is_first and not source.graph.task(task).inputs and source.manifest.clock.kind == "virtual"
+    watching = partial(ByItsLines, source) if is_timed else Silent
     try:
-        verify_attempt(source, executions.story, task, attempt)
+        verify_attempt(source, executions.story, task, attempt, watching=watching)
     except Missing:
         return
     except DivergenceFound as found:

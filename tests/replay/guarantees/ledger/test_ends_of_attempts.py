@@ -14,7 +14,7 @@ from replay.bundle.members_in_memory import MembersInMemory
 from replay.bundle.reader import Bundle
 from replay.guarantees.ledger import delivery, processing
 from replay.log.codec import decode_all, encode
-from replay.log.determinants import IgnoreCheckpoint, Serializable, Timestamp
+from replay.log.determinants import IgnoreCheckpoint, Serializable, TimerTrigger, Timestamp
 from replay.model import json_bytes, read_json
 
 
@@ -51,6 +51,7 @@ NAMED = [
     pytest.param(9_300_037, "sink.0/0/received-0/5.rcv", -1, id="an event counts one arrival more"),
     pytest.param(9_520_121, "dispatch.0/0/received-0/0.rcv", -1, id="it passed on what that buffer had brought"),
     pytest.param(9_520_353, "map-1.0/0/received-0/2.rcv", -1, id="the same, of one that it had taken"),
+    pytest.param(9_560_061, "map-1.1/0/received-0/0.rcv", -1, id="it gave away what that buffer had brought"),
 ]
 
 
@@ -160,6 +161,19 @@ def test_what_is_read_off_a_clock_last_leaves_no_trace(seed: int, member: str) -
         changed = {**known.members, name: data[:at] + later + data[at + length :]}
         why = why_no_trace(known.members, Plant("determinant changed", name, at, changed))
         assert (why is not None) == is_traceless, why
+
+
+@pytest.mark.parametrize(("later", "is_traceless"), [(1, True), (2, False)])
+def test_a_timer_fired_before_what_was_read_when_its_clock_says_so(later: int, is_traceless: bool) -> None:
+    """It fired between the second but last record and the last but one, in whose millisecond it read the clock."""
+    known, name = known_world(9_600_428), "tasks/source.0/0/main/0.det"
+    (at, length, timer), _ = list(decode_all(data := known.members[name]))[1:]
+    assert isinstance(timer, TimerTrigger)
+    moved = data[:at] + encode(replace(timer, record_count=timer.record_count + later)) + data[at + length :]
+    changed = {**known.members, name: moved}
+    plant = Plant("determinant changed", name, at, changed)
+    assert (why_no_trace(known.members, plant) is not None) == is_traceless
+    assert any("the clock of source.0 read" in one for one in sentences(changed)) != is_traceless
 
 
 def test_metrics_say_nothing_of_what_a_recording_may_leave_out() -> None:
