@@ -33,10 +33,12 @@ def of_origins(origins: tuple[Origin, ...]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A record that did not count once, and the buffers that it ends in, as evidence."""
+    """A record that did not count once, and the buffers that it ends in, as evidence. `given_again`: it was taken here
+    of an execution that was undone, and the one that counts gave it to the vertex again, by whichever channel."""
 
     origins: tuple[Origin, ...]
     evidence: tuple[str, ...]
+    given_again: bool = False
 
 
 @dataclass(slots=True)

@@ -33,7 +33,12 @@ def _tell_channels(section: Section, account: Account) -> None:
         if account.doubted(flow.channel.source, flow.channel.target):
             continue
         about, shown = f"channel:{name}", printable(name)
-        claim_each(section, about, AT_LEAST_ONCE, flow.twice, f"was taken more than once from {shown}")
+        here = [one for one in flow.twice if not one.given_again]
+        again = [one for one in flow.twice if one.given_again]
+        vertex = printable(account.source.graph.task(flow.channel.target).vertex)
+        claim_each(section, about, AT_LEAST_ONCE, here, f"was taken more than once from {shown}")
+        undone = f"was taken from {shown} of an execution that was undone, and given to {vertex} again by the one that counts"
+        claim_each(section, about, AT_LEAST_ONCE, again, undone)
         claim_each(section, about, AT_MOST_ONCE, flow.lost, f"was put on {shown}, and counts nowhere behind it")
         if flow.unseen:
             wants = f"tasks/{printable(flow.channel.target)}/…/received-{flow.channel.i}/"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from replay.debugger.ports import RecordingSource
 from replay.guarantees.ledger.executions import Executions, Path
@@ -18,7 +19,7 @@ def with_extras(source: RecordingSource, executions: Executions, flow: Flow) -> 
     Where a task goes on with what comes next, nothing is ever given again."""
     if flow.extra and source.manifest.protocol.name != "none":
         again = _given_again(source, executions, flow.channel)
-        flow.twice += [one for one in flow.extra if not again.isdisjoint(one.origins)]
+        flow.twice += [replace(one, given_again=True) for one in flow.extra if not again.isdisjoint(one.origins)]
         flow.extra = [one for one in flow.extra if again.isdisjoint(one.origins)]
         if flow.extra and not flow.unknown:
             first = of_origins(flow.extra[0].origins)
