@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ from dashboard.queries.lanes import last_event_us
 from ingest.lake.readers import Lake
 from replay.model import WORLD, Graph
 
-By = Literal["bytes", "determinants", "records", "latency", "waiting", "held", "recovering"]
+By = Literal["bytes", "determinants", "records", "latency", "waiting", "pressure", "held", "recovering"]
 Values = dict[str, int]
 # What the page comes with.
 FIRST: By = "bytes"
@@ -23,6 +23,11 @@ SELECT task, sum(records_in::HUGEINT), max(latency_p99_us) FILTER (records_in > 
 _WAITS_SQL = """
 SELECT channel, sum(taken_us::HUGEINT - received_us), count(*) FROM sendings
 WHERE taken_us >= received_us GROUP BY channel
+"""
+_HELD_BACK_SQL = """
+SELECT s.channel, sum(s.sent_us::HUGEINT - b.cut_us), count(*)
+FROM sendings s JOIN buffers b USING (channel, attempt, seq)
+WHERE s.sending = 0 AND s.sent_us >= b.cut_us GROUP BY s.channel
 """
 # A copy grows from the start of an epoch's log on: the most that came of it is all there is.
 _HELD_SQL = """
@@ -66,12 +71,20 @@ def _column(sql: str, place: int) -> Callable[[_Asked], Values]:
 
 def _waits(asked: _Asked) -> Values:
     """The mean over all buffers that a task took: long where it can't keep up with who sends."""
-    targets = {channel.id: channel.target for channel in asked.graph.channels}
+    return _means(asked, _WAITS_SQL, {channel.id: channel.target for channel in asked.graph.channels})
+
+
+def _pressure(asked: _Asked) -> Values:
+    """The mean over all buffers that a task sent: long where those can't keep up to whom it sends."""
+    return _means(asked, _HELD_BACK_SQL, {channel.id: channel.source for channel in asked.graph.channels})
+
+
+def _means(asked: _Asked, sql: str, tasks: Mapping[str, str]) -> Values:
     total: dict[str, tuple[int, int]] = {}
-    for channel, waited_us, count in asked.rows(_WAITS_SQL):
-        if channel in targets:
-            before_us, before = total.get(targets[channel], (0, 0))
-            total[targets[channel]] = before_us + waited_us, before + count
+    for channel, waited_us, count in asked.rows(sql):
+        if channel in tasks:
+            before_us, before = total.get(tasks[channel], (0, 0))
+            total[tasks[channel]] = before_us + waited_us, before + count
     return {task: waited_us // count for task, (waited_us, count) in total.items()}
 
 
@@ -99,6 +112,7 @@ MEASURES: dict[By, Measure] = {
     "records": Measure("records taken", "", _column(_METRICS_SQL, 1)),
     "latency": Measure("latency, the worst p99", "us", _column(_METRICS_SQL, 2)),
     "waiting": Measure("wait of buffers at inputs, mean", "us", _waits),
+    "pressure": Measure("back-pressure: wait of buffers at outputs, mean", "us", _pressure),
     "held": Measure("held of its log", "bytes", _held),
     "recovering": Measure("time failed and recovering", "us", _recovering),
 }

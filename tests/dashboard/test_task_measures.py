@@ -31,7 +31,8 @@ def test_every_measure_is_what_the_bundle_tells(seed: int, tmp_path: Path) -> No
     with open_bundle(pack) as bundle:
         graph = Graph(bundle.manifest)
         log_of = rng.choice([task.id for task in bundle.manifest.tasks])
-        expected = {**_told(bundle), **_logged(bundle), "waiting": _waits(bundle), "held": _held(bundle, log_of)}
+        expected = {**_told(bundle), **_logged(bundle), "held": _held(bundle, log_of)}
+        expected |= {"waiting": _waits(bundle), "pressure": _pressure(bundle)}
     for by in MEASURES:
         found = task_measures(lake, job="j_1", graph=graph, by=by, task=log_of)
         if by == "recovering":
@@ -71,6 +72,16 @@ def _waits(bundle: Bundle) -> Values:
                 if one.taken_us >= one.received_us:
                     waits[task.id].append(one.taken_us - one.received_us)
     return {task: sum(each) // len(each) for task, each in waits.items()}
+
+
+def _pressure(bundle: Bundle) -> Values:
+    waits: dict[str, list[int]] = defaultdict(list)
+    for task in bundle.manifest.tasks:
+        for attempt, k in product(bundle.attempts(task.id), range(len(task.outputs))):
+            cut_us = {one.seq: one.t_us for one in bundle.buffers(task.id, attempt, k)}
+            sent = (one for one in bundle.sendings(task.id, attempt, k) if not one.sending and one.seq in cut_us)
+            waits[task.id] += [one.t_us - cut_us[one.seq] for one in sent if one.t_us >= cut_us[one.seq]]
+    return {task: sum(each) // len(each) for task, each in waits.items() if each}
 
 
 def _held(bundle: Bundle, log_of: str) -> Values:
