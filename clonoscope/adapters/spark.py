@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 from clonoscope import identity
@@ -89,7 +88,7 @@ def recorder(
 
 @functools.cache
 def _code() -> dict[str, Any]:
-    return identity.code_identity(Path.cwd())
+    return identity.code_here()
 
 
 @dataclass(frozen=True)
