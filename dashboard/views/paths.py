@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -107,6 +108,7 @@ def shown_sharing(shared: dict[str, Any]) -> dict[str, Any]:
         "unarrived_bytes": sum(one["unarrived"] for one in hops),
         "given_up": sum(not one["followed"] for one in depths),
         "enough": next((one["depth"] for one in depths if one["found"]), None),
+        "data": f"paths/{quote(shared['task'], safe='')}/sharing?attempt={shared['attempt']}&format=csv&rows=",
         "lacking": next((one for one in reversed(depths) if one["lacking"]), None),
     }
 
