@@ -20,7 +20,7 @@ from dashboard.queries.graph import JobGraph, job_graph
 from dashboard.queries.lake import lake
 from dashboard.queries.task import task_attempts
 from dashboard.views.access import visible_job
-from dashboard.views.parameters import one_of, whole
+from dashboard.views.parameters import not_there, one_of, whole
 from dashboard.views.telling import tells_problems
 from dashboard.worked_out import AT_ONCE_BYTES
 
@@ -66,6 +66,7 @@ def _context(request: HttpRequest, job: Job, found: JobGraph) -> dict[str, Any]:
         if asked in numbers
         else _worth_seeing(numbers, [f.attempt for f in failures if f.task == task]),
         "address": request.GET.urlencode(),
+        "not_there": not_there(request, task=ids, attempt=numbers),
     }
 
 
