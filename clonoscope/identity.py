@@ -15,18 +15,31 @@ IMAGE_VARIABLES = ("CLONOSCOPE_IMAGE", "IMAGE", "CONTAINER_IMAGE")
 _HASH_LENGTHS = (40, 64)
 
 
-def code_identity(folder: Path) -> dict[str, Any]:
+def code_here() -> dict[str, Any]:
+    """Of the folder that this process is in."""
+    try:
+        return code_identity(Path.cwd())
+    except OSError:  # it was removed meanwhile
+        return code_identity(None)
+
+
+def code_identity(folder: Path | None) -> dict[str, Any]:
     """What can be found out; nothing is started for it, and what can't be is left out as an empty text."""
-    root = _project(folder)
-    lock = next((root / name for name in LOCK_FILES if (root / name).is_file()), None)
+    root = None if folder is None else _project(folder)
+    lock = root and next((root / name for name in LOCK_FILES if (root / name).is_file()), None)
     return {
-        "git": _revision(root),
-        "image": next((os.environ[name] for name in IMAGE_VARIABLES if os.environ.get(name)), ""),
+        "git": "" if root is None else _revision(root),
+        "image": next(filter(None, map(_variable, IMAGE_VARIABLES)), ""),
         "lock_sha256": "" if lock is None else _digest(lock),
         "python": platform.python_version(),
-        "hash_seed": os.environ.get("PYTHONHASHSEED", "random") if sys.flags.hash_randomization else "0",
+        "hash_seed": (_variable("PYTHONHASHSEED") or "random") if sys.flags.hash_randomization else "0",
         "packages": _packages(),
     }
+
+
+def _variable(name: str) -> str:
+    """Its bytes may be no text, which nothing could be written with: those that are none are named."""
+    return os.fsencode(os.environ.get(name, "")).decode("utf-8", "backslashreplace")
 
 
 def _project(folder: Path) -> Path:

@@ -129,7 +129,7 @@ class Recording:
         self._at_work: set[SegmentedLog] = set()
         self._resting = False
         # Looked up once: it takes a while, and a child's is its parent's.
-        self._code = identity.code_identity(Path.cwd()) if code is None else dict(code)
+        self._code = identity.code_here() if code is None else dict(code)
 
     def begin(self) -> None:
         """Makes the folder, and says that this process lives."""

@@ -11,6 +11,22 @@ _ENTROPY_LEAST_BITS = 3.0
 _ENTROPY_LONG_BITS = 3.5
 _LONG = 20
 
+# Before what is held: a variable, a place to fill in, or stars are no secret.
+_SAID = r"(?!\$[{(A-Z_]|[<{*]|%[a-z(])"
+# What follows a command's name up to the next command; words may be in quotes, each by itself too.
+_ARGUMENTS = r"[\"']?,?\s[^\n|&;]{0,300}?(?<=[\s\"'])"
+_CURL = rf"\bcurl{_ARGUMENTS}(?:-[A-Za-z#0]{{0,8}}[uU]|--(?:proxy-)?user\b)(?:[\"']?,?\s|=)?\s{{0,3}}[\"']?"
+_MYSQL = r"\b(?:mysql(?:dump|admin|import|check|show|pump|slap|binlog|sh)?|mariadb(?:-[a-z]{3,12})?)"
+_ASKED = r"-p[\"']?|--password[1-3]?=[\"']?"
+# A name by itself might be another option, where nothing else says whom the command logs in as.
+_MYSQL_SURELY = rf"(?={_ARGUMENTS}(?:-[uhPD]|--(?:user|host|port|database|password[1-3]?)\b))"
+_SIGNED_64 = r"(?:[0-9A-Za-z+/_-]|%2[BbFf])"
+_END_OF_SIGNED = r"(?:=|%3[Dd])"
+# A file's line as a whole; a colon in one of its fields stands behind a backslash.
+_FIELD = r"(?:\*|[A-Za-z_][\w.$@-]{0,62})"
+_PASSWORD_FIELD = rf"{_SAID}(?:[^\s:\"'`\\]|\\+:){{3,200}}(?![\w:])"
+_NAMED_HOST = r"(?:localhost|(?:[\w-]{1,63}\.){1,10}[\w-]{1,63})"
+
 # By kind: texts of which one is there wherever the rule matches (in small letters, where it takes any), and the rule.
 # What is called `held` is a secret only if it looks drawn.
 _RULES: dict[str, tuple[tuple[str, ...], str]] = {
@@ -48,6 +64,29 @@ _RULES: dict[str, tuple[tuple[str, ...], str]] = {
         ("PRIVATE KEY", "AGE-SECRET-KEY-1"),
         r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|\bAGE-SECRET-KEY-1[0-9A-Z]{20,}",
     ),
+    "a signature that opens a file": (
+        ("ignature=", "sig="),
+        rf"(?<![0-9A-Za-z])sig={_SIGNED_64}{{43}}{_END_OF_SIGNED}|\bSignature={_SIGNED_64}{{27}}{_END_OF_SIGNED}",
+    ),
+    "a password on a command line": (
+        ("curl", "mysql", "mariadb", "sshpass", "redis-cli", "docker", "podman"),
+        rf"{_CURL}[^\s:\"']{{1,100}}:{_SAID}[^\s\"']{{3,}}"
+        rf"|{_MYSQL}{_ARGUMENTS}(?:{_ASKED}){_SAID}(?=[^\s\"']*[^A-Za-z\s\"'-])[^\s\"'-][^\s\"']{{3,}}"
+        rf"|{_MYSQL}{_MYSQL_SURELY}{_ARGUMENTS}(?:{_ASKED}){_SAID}[A-Za-z]{{4,}}(?![\w-])"
+        rf"|\bsshpass{_ARGUMENTS}-p(?:[\"']?,?\s)?\s{{0,3}}[\"']?{_SAID}[^\s\"'-][^\s\"']{{3,}}"
+        rf"|\bredis-cli{_ARGUMENTS}(?:-a|--pass)[\"']?,?\s{{1,3}}[\"']?{_SAID}[^\s\"'-][^\s\"']{{3,}}"
+        rf"|\b(?:docker|podman)\slogin{_ARGUMENTS}-p\s{{0,3}}[\"']?{_SAID}[^\s\"'-][^\s\"']{{3,}}",
+    ),
+    "a line of .pgpass": (
+        (":543", ":6432:", ":*:"),
+        rf"(?<![^\x00-\x1f\"'`])(?:(?:\*|/[\w./-]{{1,100}}|(?:[\w.-]|\\+:){{1,253}}):(?:543\d|6432)"
+        rf"|(?:\*|{_NAMED_HOST}):\*):{_FIELD}:{_FIELD}:{_PASSWORD_FIELD}",
+    ),
+    "credentials in a header": (
+        ("Basic",),
+        r"(?i:authorization)[\"'\s]{0,3}[:=,][\"'\s]{0,3}Basic\s+(?=[A-Za-z0-9+/]*[0-9=]|[A-Za-z0-9+/]+[A-Z])"
+        r"(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)(?![\w=])",
+    ),
 }
 _RULES_OF_ANY_LETTERS: dict[str, tuple[tuple[str, ...], str]] = {
     "a password in a URL": (
@@ -66,10 +105,10 @@ _RULES_OF_ANY_LETTERS: dict[str, tuple[tuple[str, ...], str]] = {
         r"\b(?:Bearer|Basic)\s+[0-9A-Za-z+/=._~-]{16,}"
         r"|\bauthorization[\"'\s]{0,3}[:=,][\"'\s]{0,3}(?:[a-z0-9-]{3,20}\s+)?[0-9a-z+/=._~:-]{10,}",
     ),
-    "a password on a command line": (
-        (" -u ", "--user", "login"),
-        r"\bcurl\b[^\n\"]{0,200}\s(?:-u|--user)[ =][\"']?[^\s:\"']{1,100}:[^\s\"']{3,}"
-        r"|\blogin\s+\S{1,100}\s+password\s+\S{3,}",
+    "a password on a command line": (("login",), r"\blogin\s+\S{1,100}\s+password\s+\S{3,}"),
+    "a signature that opens a file": (
+        ("x-amz-", "x-goog-"),
+        r"\bx-(?:amz|goog)-(?:signature|security-token)[\"'\s]{0,3}[=:,][\"'\s]{0,3}[0-9a-z+/%_-]{40,}",
     ),
 }  # fmt: skip
 _COMPILED = [(kind, needed, re.compile(rule, re.ASCII), False) for kind, (needed, rule) in _RULES.items()] + [
@@ -93,7 +132,7 @@ _HELD = re.compile(
 _WORDS = re.compile(
     r"[\w.-]{0,20}[\"']?\s{0,3}[:=]\s{0,3}(?P<quote>[\"'])(?P<held>[^\"'\\\n]{8,64})(?P=quote)", re.ASCII
 )
-_OPTION = re.compile(r"[\w-]{0,20}[ =](?P<held>[^\s\"'-][^\s\"']{5,200})", re.ASCII)
+_OPTION = re.compile(r"[\w-]{0,20}(?<!file)(?<!path)(?<!env)[ =](?P<held>[^\s\"'-][^\s\"']{5,200})", re.ASCII)
 # As a container's variables are written down.
 _PAIR = re.compile(
     r"[\w.-]{0,40}[\"']\s?,\s?[\"']value[\"']\s?:\s?(?P<quote>[\"'])(?P<held>[^\"'\\]{6,200})", re.ASCII | re.IGNORECASE
@@ -101,7 +140,7 @@ _PAIR = re.compile(
 _PLAIN = re.compile(r"[A-Za-z_.$]+")
 _NOTHING = ("null", "none", "true", "false", "undefined", "redacted")
 NAMED = "a secret, by the name before it"
-_SHORTEST = 8
+_SHORTEST, _SHORT = 8, 6
 
 
 def secrets_in(text: str, known: Mapping[str, str]) -> Iterator[tuple[int, str]]:
@@ -131,7 +170,10 @@ def _named(text: str, small: str) -> Iterator[tuple[int, str]]:
             looks.append(_OPTION)
         for pattern in looks:
             found = pattern.match(text, end)
-            if found and _is_secret(found["held"], quoted=pattern is not _OPTION and _quoted(found), people=of_people):
+            option = pattern is _OPTION
+            if found and _is_secret(
+                found["held"], not option and _quoted(found), of_people, _SHORT if option else _SHORTEST
+            ):
                 yield at, NAMED
                 break
 
@@ -140,14 +182,14 @@ def _quoted(found: re.Match[str]) -> bool:
     return bool(found["quote"]) or found.string[found.start("held") - 1] in ";>"
 
 
-def _is_secret(held: str, *, quoted: bool, people: bool) -> bool:
+def _is_secret(held: str, quoted: bool, people: bool, shortest: int) -> bool:
     """Whether a value looks as if somebody had drawn it, or, of a password, chosen it."""
-    if held.lower().startswith(_NOTHING) or held.startswith("/") or len(set(held)) < 4:
+    if held.lower().startswith(_NOTHING) or held.startswith(("/", "${", "$(", "<")) or len(set(held)) < 4:
         return False
     if held.isdigit() and not quoted:
         return False  # a count of them
     plain = _PLAIN.fullmatch(held) is not None
-    if people and ((quoted and (len(held) >= _SHORTEST or not plain)) or (len(held) >= _SHORTEST and not plain)):
+    if people and ((quoted and (len(held) >= shortest or not plain)) or (len(held) >= shortest and not plain)):
         return True
     return len(held) >= _SHORTEST and _is_drawn(held)
 

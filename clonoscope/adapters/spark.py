@@ -92,7 +92,7 @@ def recorder(
 
 @functools.cache
 def _code() -> dict[str, Any]:
-    return identity.code_identity(Path.cwd())
+    return identity.code_here()
 
 
 @dataclass(frozen=True)

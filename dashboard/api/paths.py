@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import csv
+import io
+from typing import Any, Literal
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import P, QueryEx, Router
 
 from dashboard.api.auth import caller
@@ -26,9 +28,27 @@ def read_causal_path(request: HttpRequest, job_id: str, task: str, attempt: Quer
 
 
 @router.get("/jobs/{job_id}/paths/{task}/sharing", response={200: dict[str, Any], 404: Error, 409: Error, 422: Error})
-def read_sharing(request: HttpRequest, job_id: str, task: str, attempt: QueryEx[int, P(ge=0, lt=2**31)] = 0) -> Any:
-    """Bytes of its log by hop and channel, with how many were sent twice; per sharing depth what would have been."""
-    return sharing(_job_with(request, job_id, task), task, attempt)
+def read_sharing(
+    request: HttpRequest,
+    job_id: str,
+    task: str,
+    attempt: QueryEx[int, P(ge=0, lt=2**31)] = 0,
+    format: Literal["json", "csv"] = "json",  # noqa: A002 - its name
+    rows: Literal["hops", "channels", "depths"] = "hops",
+) -> Any:
+    """Bytes of its log by hop and channel, with how many were sent twice; per sharing depth what would have been. As
+    CSV one of these three: `rows`."""
+    told = sharing(_job_with(request, job_id, task), task, attempt)
+    return told if format == "json" else _as_csv(told[rows])
+
+
+def _as_csv(rows: list[dict[str, Any]]) -> HttpResponse:
+    """What holds lists is left out."""
+    names = [name for name, value in rows[0].items() if not isinstance(value, list | dict)] if rows else []
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerows([names, *([row[name] for name in names] for row in rows)])
+    return HttpResponse(written.getvalue(), content_type="text/csv; charset=utf-8")
 
 
 def _job_with(request: HttpRequest, job_id: str, task: str) -> Job:

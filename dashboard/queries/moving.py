@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dashboard.queries.find import nearest_step
+from dashboard.queries.replay_overview import kind_counts
 from dashboard.queries.units import UNITS, beginning, behind, one_before, outward
 from ingest.lake.step_reader import StepReader
 from ingest.lake.step_search import StepSearch
@@ -75,10 +76,22 @@ def _numbered(written: StepReader, number: int) -> Landing:
     """The nearest there is: whoever asks for a number past an end wants to stand at that end, and to know it."""
     last = written.steps - 1
     if number > last:
-        return Landing(last, instead=f"This replay has no step {number:,}: this is its last one.")
+        return Landing(last, instead=past_the_end(written, number))
     if number < 0:
         return Landing(0, instead="Nothing is before step 0: this is the first one.")
     return Landing(number)
+
+
+def past_the_end(written: StepReader, number: int) -> str:
+    """Which step is the last, and where it ended so or went on past it, that the recording differs."""
+    last = written.steps - 1
+    said = f"This replay has no step {number:,}: its last one is step {last:,}"
+    differs = next((one.first_step for one in kind_counts(written) if one.kind == "diverge"), None)
+    if differs is None:
+        return f"{said}."
+    if differs == last:
+        return f"{said}, where the replay and the recording differ."
+    return f"{said}. The replay and the recording differ at step {differs:,}."
 
 
 def _over(written: StepReader, row: dict[str, Any], unit: str, *, back: bool) -> Landing:

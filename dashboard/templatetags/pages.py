@@ -68,6 +68,18 @@ def source_line(line: str) -> SafeString:
 
 
 @register.filter
+def with_code(sentence: str) -> SafeString:
+    """What stands in a sentence between two marks, as code without them."""
+    parts = sentence.split("`")
+    if len(parts) % 2 == 0:
+        return format_html("{}", sentence)
+    pairs = zip(parts[::2], [*parts[1::2], ""], strict=True)
+    return format_html_join(
+        "", "{}{}", ((said, format_html("<code>{}</code>", code) if code else "") for said, code in pairs)
+    )
+
+
+@register.filter
 def source_place(line: str) -> str:
     """The place alone, where a panel has no room for the text."""
     return line.partition(" `")[0]

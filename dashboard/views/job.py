@@ -35,7 +35,7 @@ from dashboard.queries.tasks import TaskSummary, task_summaries
 from dashboard.queries.timeline import timeline
 from dashboard.sealing import shown_log, shown_replays
 from dashboard.views.access import owns, visible_job
-from dashboard.views.parameters import one_of, whole
+from dashboard.views.parameters import not_there, one_of, whole
 from dashboard.views.telling import tells_problems
 
 # So many vertices in a row have room beside the selected task; longer graphs have the whole width.
@@ -119,6 +119,7 @@ def _checkpoints(request: HttpRequest, job: Job, found: JobGraph) -> dict[str, A
     if asked is None:
         return told
     inputs = {str(channel.id): str(channel.target) for channel in found.graph.channels}
+    told["checkpoint_there"] = any(one.checkpoint == asked for one in told["checkpoints"])
     return told | {"checkpoint": asked, "shares": shares(lake(), job=job.id, checkpoint=asked, inputs=inputs)}
 
 
@@ -149,6 +150,7 @@ def _graph_context(request: HttpRequest, job: Job, found: JobGraph, failures: li
         "measures": [(by, measure.says) for by, measure in MEASURES.items()],
         "deep": found.layers() > LAYERS_BESIDE,
         "chosen": chosen,
+        "not_there": not_there(request, task=[task.task for task in tasks]),
         **_tasks_page(request, tasks, chosen),
         **_task_context(job, found, chosen, failures),
     }

@@ -35,7 +35,7 @@ from dashboard.queries.log_filter import LogFilter
 from dashboard.queries.sites import site_lines
 from dashboard.views.access import visible_job
 from dashboard.views.log_choice import address_of, chosen_log, chosen_rows
-from dashboard.views.parameters import one_of, whole
+from dashboard.views.parameters import not_there, one_of, whole
 from dashboard.views.telling import tells_problems
 from replay.model import Manifest
 
@@ -55,6 +55,7 @@ def logs_page(request: HttpRequest, job_id: str) -> HttpResponse:
     task = one_of(request, "task", ids) or _worth_seeing(job, ids)
     choices = log_choices(lake(), job=job.id, task=task)
     context: dict[str, Any] = {"job": job, "task": task, "task_ids": ids, "choices": choices}
+    context["not_there"] = not_there(request, task=ids)
     context["observed"] = found is not None and found.manifest.protocol.observed
     context["shares"] = found is not None and found.manifest.protocol.logs
     log, wanted = chosen_log(request, task, choices), chosen_rows(request, hidden=job.hidden)

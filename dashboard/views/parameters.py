@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.http import HttpRequest
+
+from replay.errors import printable
 
 LARGEST = (1 << 63) - 1
 
@@ -37,3 +41,16 @@ def measure(request: HttpRequest, name: str, most: float) -> float | None:
 def one_of(request: HttpRequest, name: str, allowed: list[str], default: str = "") -> str:
     given = request.GET.get(name, "")
     return given if given in allowed else default
+
+
+def not_there(request: HttpRequest, **there: Collection[object]) -> list[str]:
+    """In words, by name, what an address asks for that a recording does not have: the page shows another one."""
+    words = []
+    for name, known in there.items():
+        given = request.GET.get(name, "").strip()
+        number = whole_of(given)
+        if given and given not in known and (number is None or number not in known):
+            words.append(
+                f"The address asks for {name} {printable(given, 60)}. This recording has none such; here is another."
+            )
+    return words

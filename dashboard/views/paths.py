@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -19,7 +20,7 @@ from dashboard.queries.graph import JobGraph, job_graph
 from dashboard.queries.lake import lake
 from dashboard.queries.task import task_attempts
 from dashboard.views.access import visible_job
-from dashboard.views.parameters import one_of, whole
+from dashboard.views.parameters import not_there, one_of, whole
 from dashboard.views.telling import tells_problems
 from dashboard.worked_out import AT_ONCE_BYTES
 
@@ -65,6 +66,7 @@ def _context(request: HttpRequest, job: Job, found: JobGraph) -> dict[str, Any]:
         if asked in numbers
         else _worth_seeing(numbers, [f.attempt for f in failures if f.task == task]),
         "address": request.GET.urlencode(),
+        "not_there": not_there(request, task=ids, attempt=numbers),
     }
 
 
@@ -107,6 +109,7 @@ def shown_sharing(shared: dict[str, Any]) -> dict[str, Any]:
         "unarrived_bytes": sum(one["unarrived"] for one in hops),
         "given_up": sum(not one["followed"] for one in depths),
         "enough": next((one["depth"] for one in depths if one["found"]), None),
+        "data": f"paths/{quote(shared['task'], safe='')}/sharing?attempt={shared['attempt']}&format=csv&rows=",
         "lacking": next((one for one in reversed(depths) if one["lacking"]), None),
     }
 

@@ -18,7 +18,7 @@ from dashboard.queries.graph import job_graph
 from dashboard.queries.lake import lake
 from dashboard.recovery_words import PARTS, Term, said, terms
 from dashboard.views.access import visible_job
-from dashboard.views.parameters import measure, one_of, whole
+from dashboard.views.parameters import measure, not_there, one_of, whole
 from dashboard.views.telling import tells_problems
 from dashboard.worked_out import AT_ONCE_BYTES
 
@@ -69,10 +69,13 @@ def _group_context(request: HttpRequest, job: Job, told: dict[str, Any]) -> dict
     lanes = [{**lane, "key": f"{lane['task']}/{lane['attempt']}"} for lane in group["lanes"]]
     key = one_of(request, "lane", [lane["key"] for lane in lanes], default=_slowest(lanes))
     chosen = next(lane for lane in lanes if lane["key"] == key)
-    suspected = frozenset(one.failure for one in job_failures(lake(), job=job.id) if one.suspected)
+    failures = job_failures(lake(), job=job.id)
+    suspected = frozenset(one.failure for one in failures if one.suspected)
     on_path = {wait["lane"] for wait in group["path"]}
     return {
         "group": group,
+        "not_there": not_there(request, failure=[one.failure for one in failures]),
+        "drawn": any(lane["spans"] for lane in lanes),
         "groups": [_listed(n, one, place) for n, one in enumerate(groups[:GROUPS_LISTED])],
         "groups_hidden": max(0, len(groups) - GROUPS_LISTED),
         "sentences": said(group, suspected),
@@ -99,7 +102,7 @@ def _listed(n: int, group: dict[str, Any], chosen: int) -> dict[str, Any]:
         "task": failed[0]["task"],
         "more": len(failed) - 1,
         "begun_us": group["begun_us"],
-        "took_us": group["end_us"] - group["begun_us"],
+        "took_us": group["end_us"] - group["begun_us"] if any(lane["spans"] for lane in group["lanes"]) else None,
         "current": n == chosen,
     }
 

@@ -21,6 +21,7 @@ from dashboard.queries.graph import JobGraph, job_graph
 from dashboard.queries.key_count import key_count
 from dashboard.queries.kinds import STEPS, for_script
 from dashboard.queries.lake import lake
+from dashboard.queries.moving import past_the_end
 from dashboard.queries.of_task import TaskLane, around, lanes, of_task, open_orders
 from dashboard.queries.own_records import GIVEN, TAKEN, records_around
 from dashboard.queries.recoveries import recoveries
@@ -134,6 +135,7 @@ def _step_context(request: HttpRequest, replay: Replay, written: StepReader) -> 
         "step": step,
         "last": last,
         "past_the_end": asked if asked > step else None,
+        "past_the_end_said": past_the_end(written, asked) if asked > step else "",
         "row": row,
         "around": shown,
         "around_first": first,

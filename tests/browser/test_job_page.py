@@ -102,6 +102,8 @@ KEPT = {
     "graph": ("/jobs/{job}/?task=sink.0", ".graph-svg rect"),
     "gantt": ("/jobs/{job}/recovery/?failure=0", ".gantt-svg rect"),
     "spacetime": ("/jobs/{job}/spacetime/", "#picture[aria-busy=false]"),
+    "hops": ("/jobs/{job}/paths/?task=map-1.0", "#hops .bar"),
+    "depths": ("/jobs/{job}/paths/?task=map-1.0", "#depths .bar"),
 }
 
 
@@ -125,6 +127,11 @@ def test_a_picture_is_kept_with_what_it_shows_and_the_link_to_it(
         assert waited.value.suggested_filename == f"{killed_job}-{picture}.{kind.lower()}"
     told = "".join(ElementTree.parse(kept["SVG"]).getroot().itertext())
     assert address in told and KILLED in told and "base64" in told
+    legend = page.locator(f"details.keep[data-of={picture}]").get_attribute("data-legend")
+    assert bool(legend) == (picture != "spacetime")
+    if legend:
+        words = page.locator(f"#{legend}").inner_text().split()
+        assert words and all(word in told for word in words), told
     # What it looks like without the page's style: in colours, and nothing that waits for a style.
     source = kept["SVG"].read_text("utf-8")
     assert "class=" not in source and "style=" not in source

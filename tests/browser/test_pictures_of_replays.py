@@ -56,8 +56,9 @@ def test_together(visit: Visit, together: str) -> None:
 
 
 def test_diverged(visit: Visit, site: Site) -> None:  # noqa: F811
-    _, replay = begun(visit, site.job(site.flipped_bundle()), "diverged")
-    taken(visit, "replay-diverged", f"/replays/{replay}/?step=1500", "#outcome")
+    page, replay = begun(visit, site.job(site.flipped_bundle()), "diverged")
+    address = page.locator("#diverged-at").get_attribute("href")
+    taken(visit, "replay-diverged", f"/replays/{replay}/{address}", "#outcome")
 
 
 def test_hunted(visit: Visit, site: Site) -> None:  # noqa: F811

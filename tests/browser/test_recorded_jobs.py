@@ -100,3 +100,14 @@ def test_an_empty_file_and_one_that_is_encrypted_are_refused_in_a_sentence(visit
 def _right_ends(page: Page, what: str) -> list[float]:
     script = "(all) => all.map((one) => one.getBoundingClientRect().right)"
     return list(page.locator(f".graph-svg {what}").evaluate_all(script))
+
+
+def test_where_nothing_was_sent_time_can_be_walked_all_the_same(visit: Visit, named_at_length: str) -> None:
+    page = visit().open(f"/jobs/{named_at_length}/spacetime/")
+    expect(page.locator("#scrub svg")).to_be_attached()
+    expect(page.get_by_text("The engine of this job was only observed")).to_be_visible()
+    expect(page.locator(".spacetime-legend")).to_have_count(0)
+    page.keyboard.press("w")
+    expect(page.locator("#window-text")).not_to_contain_text("the whole job")
+    page.keyboard.press("0")
+    expect(page.locator("#window-text")).to_contain_text("the whole job")

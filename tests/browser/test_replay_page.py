@@ -159,14 +159,18 @@ def test_a_link_past_the_end_opens_the_last_step(visit: Visit, replay: str) -> N
     last = page.locator("#replay").get_attribute("data-last")
     expect(page.locator("#now")).to_have_attribute("data-shown", last or "")
     page.wait_for_load_state("networkidle")  # panels that came later once took the sentence away
-    expect(page.locator("#past-the-end")).to_have_text("This replay has no step 99,999,999: this is its last one.")
+    expect(page.locator("#past-the-end")).to_have_text(
+        f"This replay has no step 99,999,999: its last one is step {int(last or 0):,}."
+    )
     page.keyboard.press("Shift+N")
     expect(page.locator("#past-the-end")).to_have_count(0)
     page.keyboard.press("g")
     page.keyboard.type("99,999,999")
     page.keyboard.press("Enter")
     expect(page.locator("#now")).to_have_attribute("data-shown", last or "")
-    expect(page.locator(".toast")).to_have_text("This replay has no step 99,999,999: this is its last one.")
+    expect(page.locator(".toast")).to_have_text(
+        f"This replay has no step 99,999,999: its last one is step {int(last or 0):,}."
+    )
 
 
 def test_what_came_with_the_page_stands_until_its_steps_come(visit: Visit, replay: str) -> None:

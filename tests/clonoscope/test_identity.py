@@ -74,3 +74,31 @@ def test_a_bundle_says_which_code_ran(checkout: Path, tmp_path: Path) -> None:
         code = bundle.manifest.raw["code"]
     assert (code["git"], code["image"], code["hash_seed"]) == (git(checkout, "rev-parse", "HEAD"), "shop:7", "42")
     assert code["python"] == platform.python_version() and code["packages"]["pytest"] == pytest.__version__
+
+
+def test_a_variable_whose_bytes_are_no_text_hides_nothing_else(checkout: Path, tmp_path: Path) -> None:
+    job = "import clonoscope\nwith clonoscope.start('o', dir='r') as made, made.task('p').epoch(0): clonoscope.time()"
+    chosen = {
+        b"CLONOSCOPE_IMAGE": b"shop\xff\xe9:\xc3\xa9",
+        b"PYTHONPATH": os.fsencode(Path(clonoscope.__file__).parents[1]),
+    }
+    subprocess.run([sys.executable, "-c", job], cwd=checkout, env=os.environb | chosen, check=True)
+    out = tmp_path / "o.zip"
+    command = [sys.executable, "-m", "clonoscope", "dump", str(checkout / "r" / "o"), "--out", str(out)]
+    subprocess.run(command, env=os.environb | chosen, check=True)
+    with open_bundle(out) as bundle:
+        code = bundle.manifest.raw["code"]
+    assert (code["git"], code["image"]) == (git(checkout, "rev-parse", "HEAD"), "shop\\xff\\xe9:é")
+
+
+def test_a_folder_that_was_removed_stops_no_job(tmp_path: Path) -> None:
+    job = (
+        "import os, sys, clonoscope; os.rmdir(os.getcwd())\n"
+        "with clonoscope.start('o', dir=sys.argv[1]) as made, made.task('p').epoch(0): clonoscope.time()\n"
+        "assert made.faults == [], made.faults"
+    )
+    (tmp_path / "gone").mkdir()
+    here = {"PYTHONPATH": str(Path(clonoscope.__file__).parents[1])}
+    command = [sys.executable, "-c", job, str(tmp_path / "r")]
+    subprocess.run(command, cwd=tmp_path / "gone", env=os.environ | here, check=True)
+    assert code_identity(None)["python"] == platform.python_version()

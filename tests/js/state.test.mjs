@@ -6,6 +6,7 @@ import { backoffMs } from "../../static/js/state/backoff.js";
 import { addressWith, clampStep, numberIn } from "../../static/js/state/cursor.js";
 import { Hits, likeStep, together } from "../../static/js/state/hits.js";
 import { once, rangeOf } from "../../static/js/state/ranges.js";
+import { newerWords } from "../../static/js/state/newer.js";
 import { bindingFor } from "../../static/js/state/keys.js";
 import { StepCache, nextLike } from "../../static/js/state/steps.js";
 import { after, waiting } from "../../static/js/state/uploads.js";
@@ -155,4 +156,17 @@ test("along a task one walks over what is at hand, and asks where it ends", () =
   const next = (task, from, towards) => nextLike(at, { like: { task }, from, towards, last: rows.length - 1 });
   assert.deepEqual([next("a", 0, 1), next("a", 3, 1), next("a", 3, -1), next("b", 1, 1)], [3, 5, 0, 2]);
   assert.deepEqual([next("b", 2, 1), next("c", 3, -1), next("b", 7, -1), next("a", 0, -1)], [undefined, undefined, undefined, undefined]);
+});
+
+test("a page says how many epochs are newer than those that it shows", () => {
+  const shown = { epochs: 3, updated: "2026-01-01T10:00:00.500000+00:00" };
+  const job = (updated_at, facts) => ({ updated_at, facts });
+  const later = "2026-01-01T10:00:02.000Z";
+  assert.equal(newerWords(shown, job(shown.updated, { epochs: 3 })), undefined);
+  assert.equal(newerWords(shown, job("2026-01-01T09:59:00Z", { epochs: 9 })), undefined);
+  assert.equal(newerWords(shown, job(later, { epochs: 4 })), "1 newer epoch: show it");
+  assert.equal(newerWords(shown, job(later, { epochs: 1503, complete: true })), "1,500 newer epochs: show them");
+  assert.equal(newerWords(shown, job(later, { epochs: 3 })), "A newer version: show it");
+  assert.equal(newerWords(shown, job(later, { epochs: 3, complete: true })), "The recording is complete: show all of it");
+  assert.equal(newerWords(shown, job(later, {})), "A newer version: show it");
 });

@@ -27,7 +27,7 @@ document.addEventListener("keydown", (event) => {
 async function keep(menu, kind) {
   const place = document.getElementById(menu.dataset.of);
   if (!place?.querySelector("svg, canvas")) throw new Error("there is nothing drawn here yet.");
-  const { file, width, height } = standalone(place, [menu.dataset.name, location.href]);
+  const { file, width, height } = standalone(place, [menu.dataset.name, location.href], document.getElementById(menu.dataset.legend));
   const text = textOf(withFonts(file, await (faces ??= embedded())));
   const blob = kind === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await painted(text, width, height);
   download(blob, `${menu.dataset.file}.${kind}`);

@@ -87,7 +87,7 @@ const isWhole = (view) => view.from === 0 && view.to >= scene.durationUs;
 function show(view, { remember = true, afterMs = ASK_AFTER_MS } = {}) {
   picture.view = view;
   picture.hovered = undefined;
-  tip.hidden = true;
+  if (tip) tip.hidden = true;
   repaint();
   clearTimeout(timer);
   timer = setTimeout(() => {

@@ -21,6 +21,7 @@ function drawing() {
   const [as, x, y] = ["draw-as", "draw-x", "draw-y"].map((id) => document.getElementById(id));
   const place = document.getElementById("picture");
   const said = document.getElementById("draw-said");
+  const keep = document.querySelector("#draw .keep");
   const picture = plot().onSaid(({ leftOut }) => {
     said.textContent = leftOut ? `${plural(leftOut, "row has no number there and is", "rows have no number there and are")} left out` : "";
   });
@@ -39,7 +40,7 @@ function drawing() {
   }
 
   function paint() {
-    place.hidden = !as.value;
+    place.hidden = keep.hidden = !as.value;
     said.textContent = "";
     if (!as.value) return;
     picture.as(as.value).columns([Number(x.value), Number(y.value)]).widthPx(Math.max(240, place.clientWidth - 32));

@@ -31,6 +31,13 @@ def test_everything_that_is_known_of_a_divergence_is_drawn(data: Path, owner: Us
     assert {detail["step"], detail["last_agreeing"]["step"]} | led <= steps
 
 
+def test_a_link_past_the_end_says_where_it_ended_and_why(data: Path, owner: User) -> None:
+    outcome, row = shown(data, owner, damaged_at=BUFFER_HEAD_BYTES + 44)
+    page = as_seen_by(owner).get(f"/replays/{row.id}/?step=99999").content.decode()
+    last = f"{outcome.detail['step']:,}"
+    assert f"no step 99,999: its last one is step {last}, where the replay and the recording differ." in page
+
+
 def test_a_text_from_a_recording_stays_a_text(data: Path, owner: User) -> None:
     _, row = shown(data, owner, damaged_at=BUFFER_HEAD_BYTES + 44)
     evil = "<script>alert(1)</script>"

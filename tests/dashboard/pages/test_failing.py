@@ -48,10 +48,10 @@ def page_link(page: str) -> str:
 def test_asked_wrongly_it_says_how(job: Job, owner: User) -> None:
     client = as_seen_by(owner)
     for query, why in (
-        ("failed=nobody.0&at_ms=1", "there is no task “nobody.0”"),
+        ("failed=nobody.0&at_ms=1", "There is no task “nobody.0”"),
         ("failed=map-1.0&at_ms=x", "names no failures at a moment"),
-        ("failed=host-99&at_ms=1&by=host", "there is no host “host-99”"),
-        ("failed=a%00b&at_ms=1", "there is no task “a\\x00b”"),
+        ("failed=host-99&at_ms=1&by=host", "There is no host “host-99”"),
+        ("failed=a%00b&at_ms=1", "There is no task “a\\x00b”"),
         (f"failed=map-1.0&at_ms={'9' * 400}", "names no failures at a moment"),
     ):
         page = client.get(f"/jobs/{job.id}/audit/failing/?{query}").content.decode()

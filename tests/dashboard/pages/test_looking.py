@@ -89,7 +89,7 @@ def test_past_the_end_the_last_step_is_shown_and_said_to_stand_for_another(
 ) -> None:
     text, said = looked(capsys, bundle, "--at", words)
     assert said["at"]["step"]["step"] == len(kept.rows) - 1
-    assert said["at"]["instead"] == "This replay has no step 99,999,999: this is its last one."
+    assert said["at"]["instead"] == f"This replay has no step 99,999,999: its last one is step {len(kept.rows) - 1:,}."
     assert said["at"]["instead"] in text
     text, said = looked(capsys, bundle, "--at", str(len(kept.rows) - 1))
     assert said["at"]["instead"] == "" and "has no step" not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import subprocess
@@ -142,6 +143,12 @@ def test_the_causal_path_is_worked_out_once(client: httpx.Client, job: dict[str,
     assert client.get(address, params={"attempt": 99}).status_code == 404
     shared = client.get(f"{address}/sharing")
     assert shared.status_code == 200 and shared.json()["hops"] and shared.json()["check"]["unlike"] == 0, shared.text
+    for rows in ("hops", "channels", "depths"):
+        answer = client.get(f"{address}/sharing", params={"format": "csv", "rows": rows})
+        lines = list(csv.DictReader(answer.text.splitlines()))
+        assert answer.headers["content-type"] == "text/csv; charset=utf-8" and len(lines) == len(shared.json()[rows])
+        assert [line["bytes"] for line in lines] == [str(one["bytes"]) for one in shared.json()[rows]]
+    assert client.get(f"{address}/sharing", params={"format": "xml"}).status_code == 422
     assert client.get(f"{address}/sharing", params={"attempt": 99}).json()["error"]["code"] == "no-sharing"
 
 

@@ -1,0 +1,51 @@
+"""Addresses that ask for what a recording does not have: the page shows another, and says so."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+
+from dashboard.models import Job
+from replay.jobs.options import RecordOptions
+from replay.simulation.replays import recorded
+from tests.dashboard.pages.conftest import as_seen_by
+
+ASKED = {
+    "": {"task": "nobody.3"},
+    "logs/": {"task": "nobody.3"},
+    "paths/": {"task": "nobody.3", "attempt": "7"},
+    "recovery/": {"failure": "99"},
+}
+THERE = {
+    "": {"task": "map-1.0"},
+    "logs/": {"task": "sink.0"},
+    "paths/": {"attempt": "0"},
+    "recovery/": {"failure": "0"},
+}
+SAID = "This recording has none such; here is another."
+
+
+@pytest.fixture
+def job(tmp_path: Path, shelved: Callable[[Path], Job]) -> Job:
+    members = recorded(RecordOptions(events=2_500, seed=5, kills=("map-1.0@900",))).members
+    for name in members.names():
+        path = tmp_path / "bundle" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(members.read(name))
+    return shelved(tmp_path / "bundle")
+
+
+def test_what_is_not_there_is_said_by_name_and_what_is_there_is_not(job: Job, owner: User) -> None:
+    client = as_seen_by(owner)
+    for page, asked in ASKED.items():
+        shown = client.get(f"/jobs/{job.id}/{page}", asked).content.decode()
+        for name, value in asked.items():
+            assert f"The address asks for {name} {value}. {SAID}" in shown, page
+        for query in ({}, THERE[page], dict.fromkeys(asked, "")):
+            assert SAID not in client.get(f"/jobs/{job.id}/{page}", query).content.decode(), (page, query)
+
+
+def test_what_an_address_says_is_shown_as_text(job: Job, owner: User) -> None:
+    shown = as_seen_by(owner).get(f"/jobs/{job.id}/", {"task": "<b>\x00" + "a" * 500}).content.decode()
+    assert "asks for task &lt;b&gt;\\x00aaa" in shown and "a" * 61 not in shown
