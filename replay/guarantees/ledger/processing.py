@@ -37,8 +37,8 @@ def _tell_channels(section: Section, account: Account) -> None:
         again = [one for one in flow.twice if one.given_again]
         vertex = printable(account.source.graph.task(flow.channel.target).vertex)
         claim_each(section, about, AT_LEAST_ONCE, here, f"was taken more than once from {shown}")
-        undone = f"was taken from {shown} of an execution that was undone, and given to {vertex} again by the one that counts"
-        claim_each(section, about, AT_LEAST_ONCE, again, undone)
+        undone = f"was taken from {shown} of an execution that was undone, and given to {vertex} again"
+        claim_each(section, about, AT_LEAST_ONCE, again, f"{undone} by the one that counts")
         claim_each(section, about, AT_MOST_ONCE, flow.lost, f"was put on {shown}, and counts nowhere behind it")
         if flow.unseen:
             wants = f"tasks/{printable(flow.channel.target)}/…/received-{flow.channel.i}/"

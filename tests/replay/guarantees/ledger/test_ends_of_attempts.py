@@ -125,8 +125,8 @@ def test_what_a_timer_gave_of_a_record_that_came_again_counts_twice() -> None:
     found = processing(known.bundle)
     assert found.verdict == known.truth.processing == "at least once"
     assert found.claims[0].sentence == (
-        "Record 2 of source.2 was taken from map-1.2>sink.2 of an execution that was undone, and given to sink again by "
-        "the one that counts."
+        "Record 2 of source.2 was taken from map-1.2>sink.2 of an execution that was undone, "
+        "and given to sink again by the one that counts."
     )
 
 
