@@ -21,11 +21,12 @@ from ingest.jobs.growing import decode_growing, numbered
 from ingest.jobs.parts import CutTask, PartSummary, PartTask, run_cut, run_part
 from ingest.jobs.progress import DecodingProgress
 from ingest.jobs.telling import Told, begin, end
+from ingest.lake.errors import OutOfReach
+from ingest.lake.packs import open_pack
 from ingest.lake.places import InBucket, Place, remove
 from ingest.masters import is_cluster
 from ingest.transforms.planning import Plan, plan_ingest
 from replay.bundle.members import MANIFEST
-from replay.bundle.pack import Pack
 from replay.errors import ReplayError
 from replay.model import Graph, Manifest
 
@@ -63,7 +64,7 @@ class Ingest:
         """The result as a dictionary; raises `IngestFailed` with one sentence, or `Stopped`."""
         try:
             return self._run(context)
-        except ReplayError as fault:
+        except (ReplayError, OutOfReach) as fault:
             raise IngestFailed(str(fault)) from fault
         except OSError as fault:
             raise IngestFailed(_unwritten(fault, self.staging)) from fault
@@ -89,7 +90,7 @@ class Ingest:
             self.staging.mkdir(parents=True)
 
     def _decoded(self, context: SparkContext) -> tuple[Manifest, Plan, list[PartSummary]]:
-        with closing(Pack(self.pack)) as pack:
+        with closing(open_pack(self.pack)) as pack:
             manifest = Manifest.from_json(pack.read(MANIFEST))
             if not self.growing:
                 plan = plan_ingest(pack, Graph(manifest))
@@ -202,4 +203,4 @@ def why_of(traces: str) -> str:
 
 # Where Arrow or numpy cannot have more memory, they end the process.
 _WORKER_CRASHED = "Python worker exited unexpectedly (crashed)"
-_NAMES_ERROR = re.compile(r"[\w.]*(Error|Exception)\b")
+_NAMES_ERROR = re.compile(r"[\w.]*(Error|Exception|OutOfReach)\b")

@@ -7,11 +7,14 @@ import os
 import shutil
 import tempfile
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+from ingest.lake.errors import OutOfReach
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -90,6 +93,17 @@ def _missing_is_not_found(ask: Any, key: str) -> Any:
         if isinstance(fault, FileNotFoundError) or "NO_SUCH_KEY" in str(fault).upper():
             raise FileNotFoundError(2, "there is no such object", SCHEME + key) from fault
         raise
+
+
+@contextmanager
+def reaching(place: Place, error: type[OutOfReach] = OutOfReach) -> Iterator[None]:
+    """A server that is away must not be taken for a bucket that holds nothing."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as fault:
+        raise error(f"{place} can't be reached: {fault}. Try again when it can.") from fault
 
 
 def readable(place: Place) -> Any:
