@@ -21,6 +21,7 @@ def bundles() -> Path:
 
 
 def pack_path(job_id: str) -> Path:
+    """The bundle, where the store is a folder or the bundle still grows; else it is asked of `bundles`."""
     return bundles() / f"{job_id}.pack"
 
 
@@ -108,18 +109,13 @@ def trying_to_enter(job_id: str) -> Iterator[bool]:
     """The same guard for a job that is stored already; whether nobody else has it."""
     incoming().mkdir(parents=True, exist_ok=True)
     guard = incoming() / f"{job_id}.lock"
-    lock = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = locked_now(guard)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        taken = guard.exists() and guard.stat().st_ino == os.fstat(lock).st_ino
-    except BlockingIOError:
-        taken = False
-    try:
-        yield taken
+        yield lock is not None
     finally:
-        if taken:
+        if lock is not None:
             guard.unlink(missing_ok=True)
-        os.close(lock)
+            os.close(lock)
 
 
 def _locked(guard: Path) -> int:
@@ -133,9 +129,24 @@ def _locked(guard: Path) -> int:
         os.close(lock)
 
 
+def locked_now(guard: Path) -> int | None:
+    """None where somebody else has it."""
+    lock = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with suppress(BlockingIOError, FileNotFoundError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if guard.stat().st_ino == os.fstat(lock).st_ino:
+            return lock
+    os.close(lock)
+    return None
+
+
 def is_entering(job_id: str) -> bool:
+    return is_locked(incoming() / f"{job_id}.lock")
+
+
+def is_locked(guard: Path) -> bool:
     try:
-        lock = os.open(incoming() / f"{job_id}.lock", os.O_RDONLY)
+        lock = os.open(guard, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
-from dashboard import audits, joblog, store
+from dashboard import audits, bundles, joblog, store
 from dashboard.models import Job, Replay, Status, Work
 from dashboard.models.status import READABLE
 from dashboard.progress import Reporter, tell_news
@@ -18,7 +18,6 @@ from dashboard.work.driver import WarmDriver
 from dashboard.work.lease import Lease
 from dashboard.work.queue import enqueue
 from ingest.launch import IngestRequest, IngestResult, Progress
-from replay.bundle.pack import is_growing
 
 STILL_RECORDED = "It is not complete: what is there as a whole was read."
 DISK_FULL = "The disk is full: the tables could not be published. Free some space, then try again."
@@ -50,7 +49,7 @@ def _ingest(held: Claim, lease: Lease, driver: WarmDriver) -> IngestResult:
 
     request = IngestRequest(
         job=held.target,
-        pack=store.pack_path(held.target),
+        pack=str(bundles.address(held.target)),
         staging=str(store.staging_of(held.target, held.work_id, held.attempt)),
         work=str(held.work_id),
         attempt=held.attempt,
@@ -82,7 +81,7 @@ def _publish(held: Claim, result: IngestResult) -> None:
     status = Status(result.status)
     partial = _unread(result.rejects) if result.rejects else ""
     job = Job.objects.get(id=held.target)
-    if job.followed and is_growing(store.pack_path(job.id)):
+    if job.followed and bundles.grows(job.id):
         status, partial = Status.READY_PARTIAL, f"{STILL_RECORDED} {partial}".strip()
     with fenced(held) as work:
         staging = store.staging_of(held.target, held.work_id, held.attempt)

@@ -67,6 +67,8 @@ class Ingest:
         except (ReplayError, OutOfReach) as fault:
             raise IngestFailed(str(fault)) from fault
         except OSError as fault:
+            if isinstance(fault, FileNotFoundError) and fault.filename == self.pack:
+                raise IngestFailed(f"the bundle {self.pack} is gone. Upload it again.") from fault
             raise IngestFailed(_unwritten(fault, self.staging)) from fault
 
     def _run(self, context: SparkContext) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from ingest.lake.errors import OutOfReach
 from ingest.lake.places import InBucket, Place, place_of, reaching
 from replay.bundle.pack import Pack
 
@@ -63,5 +64,5 @@ class Blocks:
         with reaching(self._place):
             data: bytes = self._file.read_at(end - begin, begin)
         if len(data) != end - begin:
-            raise OSError(f"{self._place} gave {len(data)} of {end - begin} bytes")
+            raise OutOfReach(f"{self._place} gave {len(data)} of {end - begin} bytes. Try again.")
         return data
