@@ -31,13 +31,9 @@ from replay.errors import BundleError
 LOOK_S = 0.5
 QUIET_LOOKS = 4
 """So often nothing new was seen, then a recording that says it is complete has ended."""
-IN_A_BUCKET = (
-    "Tables lie in a bucket (LAKE_URI), where versions of a job can share no files: a recording that still grows "
-    "can't be followed there. Ingest it when it is complete."
-)
 FAR_FROM_TASKS = (
-    "Bundles lie in a bucket (STORE_URI): one that still grows is a file of this machine, which tasks of a cluster "
-    "(SPARK_MASTER) can't read. Ingest it when it is complete."
+    "Bundles or tables lie in a bucket (STORE_URI, LAKE_URI): those of a recording that still grows are files of this "
+    "machine, where tasks of a cluster (SPARK_MASTER) can't reach them. Ingest it when it is complete."
 )
 LOOK_AGAIN = "Look at the folder, then delete the job and follow the folder again"
 
@@ -106,9 +102,8 @@ def following(job: Job) -> Iterator[Following | None]:
 @contextmanager
 def beginning(user: User, path: Path, stop: threading.Event) -> Iterator[tuple[Job, Following] | None]:
     """A new job of the folder, as soon as it can be read; None if it was stopped before that."""
-    if not isinstance(settings.LAKE_ROOT, Path):
-        raise Refused(IN_A_BUCKET)
-    if settings.STORE_BUCKET is not None and is_cluster(settings.SPARK_MASTER):
+    in_bucket = settings.STORE_BUCKET is not None or not isinstance(settings.LAKE_ROOT, Path)
+    if in_bucket and is_cluster(settings.SPARK_MASTER):
         raise Refused(FAR_FROM_TASKS)
     job_id = new_job_id()
     with store.entering(job_id), closing(Following(job_id, path, user)) as one:

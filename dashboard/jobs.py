@@ -174,6 +174,8 @@ def start_replay(
         raise Refused("A hunt follows a recovery to its next snapshot; leave out until.")
     if attempt is not None and until != "snapshot":
         raise Refused("An attempt is executed to the end of its own log; until goes with a failure.")
+    if attempt is not None:
+        job_graph(job.id)  # kept at hand: within the transaction a bucket would hold others up
     with transaction.atomic():
         row = Job.objects.select_for_update().get(id=job.id)
         if row.status not in READABLE:

@@ -64,6 +64,8 @@ def remove_tables(job_id: str) -> None:
     if isinstance(settings.LAKE_ROOT, Path):
         remove_path(lake_path(job_id))
     else:
+        for made in grown_of(job_id):
+            remove_path(made)
         with suppress(OSError):  # of a bucket that does not answer: the sweeper removes what has no row
             unpublish(settings.LAKE_ROOT, job_id)
 
@@ -83,6 +85,15 @@ def audits() -> Path:
 def kept_paths() -> Path:
     """Causal paths that were worked out of jobs whose tables are in a bucket."""
     return settings.LAKE / "paths"
+
+
+def grown() -> Path:
+    """Of growing jobs whose tables are in a bucket, the last version as it was made."""
+    return settings.LAKE / "growing"
+
+
+def grown_of(job_id: str) -> list[Path]:
+    return sorted(grown().glob(f"{job_id}.*"))
 
 
 def log_path(job_id: str) -> Path:

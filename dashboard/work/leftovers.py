@@ -152,6 +152,10 @@ def _in_bucket(lake: InBucket) -> Iterator[Leftover]:
     for job in places.names_in(lake):
         if job.startswith("j_") and not Job.objects.filter(id=job).exists():
             yield Leftover(lake / job, partial(unpublish, settings.LAKE_ROOT, job))
+    for made in _entries(store.grown()):
+        job = made.name.partition(".")[0]
+        if not (bundles.grows(job) and _is_published(job, lake / VERSIONS / made.name)):
+            yield _of(made)
     for kept in _entries(store.kept_paths()):
         if kept.name not in names:
             yield _of(kept)

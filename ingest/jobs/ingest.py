@@ -103,8 +103,8 @@ class Ingest:
 
             if not isinstance(self.staging, Path):
                 raise IngestFailed(
-                    "a recording that grows is taken in only where tables lie in a folder. "
-                    "Unset LAKE_URI, or ingest it when it is complete."
+                    "versions of a recording that grows are made in a folder, and sent from there. "
+                    "Ingest it when it is complete."
                 )
             return manifest, *decode_growing(pack, manifest, self.before, self.staging, decode)
 
