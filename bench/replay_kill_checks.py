@@ -138,6 +138,7 @@ class ReplayChecks:
         return found
 
     def _do_undisturbed(self, name: str, kind: str, fork: tuple[int, Any] | None) -> None:
+        from dashboard import store
         from dashboard.models import Replay
         from dashboard.work.supervise_replay import request_of
         from ingest.launch import run_replay
@@ -145,7 +146,8 @@ class ReplayChecks:
         asked = self._start(kind, fork)
         wait_until(lambda: not self.pending(), "the replay before the kills", INGESTED_WITHIN_S, 0.1)
         began = time.monotonic()
-        request = request_of(Replay.objects.get(id=asked), self._folder / name)
+        replay = Replay.objects.get(id=asked)
+        request = request_of(replay, store.pack_path(replay.job_id), self._folder / name)
         self._outcomes[name] = run_replay(request, self._folder / "replay.log")
         self._took_s[name] = time.monotonic() - began
 

@@ -8,20 +8,20 @@ from typing import Any
 
 from ingest.jobs.finish import finish
 from ingest.jobs.parts import CutTask, PartTask, cut, run_cut, run_part, work
+from ingest.lake.packs import open_pack
 from ingest.lake.places import Place
 from ingest.transforms.planning import plan_ingest
 from replay.bundle.members import MANIFEST
-from replay.bundle.pack import Pack
 from replay.model import Graph, Manifest
 
 
 def ingest_here(
-    job: str, pack: Path, staging: Place, *, part_bytes: int | None = None, pool: Executor | None = None
+    job: str, pack: Place | str, staging: Place, *, part_bytes: int | None = None, pool: Executor | None = None
 ) -> dict[str, Any]:
     """Fills the staging place, a folder being made; publishing is the caller's. With `parts`, how many there were."""
     if isinstance(staging, Path):
         staging.mkdir(parents=True)
-    opened = Pack(pack)
+    opened = open_pack(pack)
     try:
         manifest = Manifest.from_json(opened.read(MANIFEST))
         plan = plan_ingest(opened, Graph(manifest), part_bytes=part_bytes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dashboard import audits, jobs, store
+from dashboard import audits, bundles, jobs
 from dashboard.models import Job, Status
 from dashboard.models.status import PENDING
 from dashboard.work.watch import until_ended
@@ -62,7 +62,7 @@ def _beside(job: Job, wanted: Wanted) -> tuple[Section, ...]:
     """What a command alone may ask for is asked here, and kept nowhere."""
     if not wanted.beside:
         return ()
-    with open_bundle(store.pack_path(job.id)) as bundle:
+    with bundles.bundle(job.id) as path, open_bundle(path) as bundle:
         return audit(bundle, list(wanted.beside), beside=wanted.beside).sections
 
 

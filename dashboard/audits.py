@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from dashboard import joblog, payloads, store
+from dashboard import bundles, joblog, payloads, store
 from dashboard.jobs import Refused
 from dashboard.models import Job, JobAudit, Status, Work
 from dashboard.models.audits import audit_id
@@ -27,11 +27,12 @@ def of(job: Job) -> JobAudit | None:
 
 def start(user: Any, job: Job) -> JobAudit:
     """Asks for one, or for another; the report of the last one stays until there is a new one."""
+    stored = bundles.is_stored(job.id)
     with transaction.atomic():
         row = Job.objects.select_for_update().get(id=job.id)
         if row.status not in READABLE:
             raise Refused(f"The job is {row.status}; an audit needs a recording that was read.")
-        if not store.pack_path(row.id).exists():
+        if not stored:
             raise Refused("The job's bundle is no longer in the store; upload it again to have it audited.")
         audit = _queue(row, user)
     joblog.write(job.id, f"{user} asked for an audit.")

@@ -19,13 +19,16 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, transaction
 
-from dashboard import folder, store
+from dashboard import bundles, folder, store
 from dashboard.models import Job, JobAudit, Replay, Status, Work
 from dashboard.models.targets import Target
 from dashboard.work.queue import enqueue
+from ingest.lake.places import InBucket, reaching
+from replay.bundle.pack import is_growing
 
 DATABASE = "clonoscope.sqlite3"
 CONTENTS = "backup.json"
+READ_BYTES = 8 << 20
 FORMAT = {"format": "clonoscope-backup", "version": 1}
 
 
@@ -51,7 +54,7 @@ def back_up(out: Path) -> int:
             for job_id in jobs:
                 # A job deleted since the copy has no bundle; restoring drops its row.
                 with suppress(FileNotFoundError):
-                    tar.add(store.pack_path(job_id), f"bundles/{job_id}.pack")
+                    _add_bundle(tar, job_id)
                 with suppress(FileNotFoundError):  # only beside one that grows; what it says is in it by now
                     tar.add(store.data_path(job_id), f"bundles/{job_id}.data")
                 with suppress(FileNotFoundError):
@@ -75,6 +78,17 @@ def restore(backup: Path) -> int:
     except tarfile.TarError as error:
         raise BackupError(f"{backup} is no whole backup: {error}.") from error
     return _derive_again()
+
+
+def _add_bundle(tar: tarfile.TarFile, job_id: str) -> None:
+    name, place = f"bundles/{job_id}.pack", bundles.address(job_id)
+    if not isinstance(place, InBucket):
+        tar.add(place, name)
+        return
+    with reaching(place), closing(place.open_file()) as file:
+        entry = tarfile.TarInfo(name)
+        entry.size = file.size()
+        tar.addfile(entry, io.BufferedReader(file, READ_BYTES))
 
 
 def _copy_database(copy: Path) -> None:
@@ -105,6 +119,14 @@ def _restore_member(tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
         while chunk := content.read(1 << 20):
             file.write(chunk)
+    _move_into_bucket(path)
+
+
+def _move_into_bucket(path: Path) -> None:
+    """A bundle, where bundles are objects; one that grew when the backup was made stays a file."""
+    if settings.STORE_BUCKET is not None and path.suffix == ".pack" and not is_growing(path):
+        bundles.put(store.job_of(path), path)
+        path.unlink()
 
 
 def _place_of(name: str) -> Path | None:
@@ -121,7 +143,7 @@ def _derive_again() -> int:
     with transaction.atomic():
         Work.objects.filter(state__in=[Work.State.QUEUED, Work.State.RUNNING]).delete()
         for job in Job.objects.exclude(status__in=[Status.FAILED, Status.CANCELLED]):
-            if store.pack_path(job.id).exists():
+            if bundles.is_stored(job.id):
                 _queue(job, Work.Kind.INGEST)
             else:
                 job.delete()

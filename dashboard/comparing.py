@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
 
-from dashboard import payloads, store
+from dashboard import bundles, payloads
 from dashboard.models import Job
 from dashboard.models.status import READABLE
 from dashboard.people.tombstones import gone_or_nothing
@@ -44,18 +45,17 @@ def compare(user: Any, first: Chosen, second: Chosen) -> dict[str, Any]:
     payloads.admit(user, jobs)
     for job in jobs:
         payloads.require(job.id)
-    sides = [_side(first, *jobs), _side(second, *reversed(jobs))]
     key = _key(first, second, *jobs)
     known: dict[str, Any] | None = cache.get(key)
     if known is None:
-        known = _run(sides)
+        with bundles.bundle(jobs[0].id) as one, bundles.bundle(jobs[1].id) as other:
+            known = _run([_side(one, first, *jobs), _side(other, second, *reversed(jobs))])
         cache.set(key, known, KEPT_S)
     return known
 
 
-def _side(chosen: Chosen, job: Job, other: Job) -> dict[str, Any]:
-    name = chosen.name(job, other)
-    return {"pack": str(store.pack_path(job.id)), "task": chosen.task, "attempt": chosen.attempt, "name": name}
+def _side(pack: Path, chosen: Chosen, job: Job, other: Job) -> dict[str, Any]:
+    return {"pack": str(pack), "task": chosen.task, "attempt": chosen.attempt, "name": chosen.name(job, other)}
 
 
 def _key(first: Chosen, second: Chosen, *jobs: Job) -> str:
@@ -69,7 +69,7 @@ def _visible(user: Any, chosen: Chosen) -> Job:
     job = Job.objects.visible_to(user).filter(id=chosen.job).first() if known else None
     if job is None:
         raise gone_or_nothing(user, chosen.job) if known else not_found()
-    if job.status not in READABLE or not store.pack_path(job.id).exists():
+    if job.status not in READABLE or not bundles.is_stored(job.id):
         raise Problem(409, f"The job {job.id} is {job.status}; a comparison needs its bundle and its tables.")
     return job
 

@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from django.conf import settings
 from django.core.checks import run_checks
@@ -31,7 +32,8 @@ class Finding:
 
 
 def findings() -> Iterator[Finding]:
-    for check in (_python, _packages, _java, _spark, _lake, _data, _room, _database, _server, _redis, _configuration):
+    folders = (_store, _lake, _data, _room)
+    for check in (_python, _packages, _java, _spark, *folders, _database, _server, _redis, _configuration):
         yield _looked(check)
 
 
@@ -71,14 +73,21 @@ def _spark() -> Finding:
 
 def _lake() -> Finding:
     """Of a bucket, whether objects can be put, listed, read and removed there: an ingest needs all of it."""
-    root = settings.LAKE_ROOT
+    return _place("lake", settings.LAKE_ROOT, settings.LAKE)
+
+
+def _store() -> Finding:
+    return _place("store", settings.STORE_BUCKET, settings.STORE)
+
+
+def _place(name: str, root: places.Place | None, folder: Path) -> Finding:
     if not isinstance(root, places.InBucket):
-        return Finding("lake", True, str(settings.LAKE))
+        return Finding(name, True, str(folder))
     probe = root / f"doctor-{secrets.token_hex(4)}"
     places.put(probe, b"well")
     well = probe.name in places.names_in(root) and probe.read_bytes() == b"well"
     probe.unlink()
-    return Finding("lake", well, f"{root}" + ("" if well else " does not give back what is put there"))
+    return Finding(name, well, f"{root}" + ("" if well else " does not give back what is put there"))
 
 
 def _data() -> Finding:

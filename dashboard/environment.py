@@ -75,7 +75,7 @@ def master(name: str, default: str, *, needs: tuple[str, ...]) -> str:
     if is_cluster(value) and missing:
         raise SettingError(
             f"{name} is {value!r}, but {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set. "
-            "A cluster's tasks read and write there: name a folder that all its machines share."
+            "A cluster's tasks read and write there: name a folder that all its machines share, or a place in a bucket."
         )
     return value
 

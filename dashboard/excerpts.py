@@ -8,7 +8,7 @@ from pathlib import Path
 from django.conf import settings
 from django.http import HttpResponse
 
-from dashboard import payloads, store
+from dashboard import bundles, payloads
 from dashboard.models import Replay
 from dashboard.problems import Problem, as_sentence
 from dashboard.turns import Turns
@@ -28,20 +28,20 @@ def excerpt(replay: Replay) -> HttpResponse:
         raise Problem(409, "This replay was made elsewhere; `clonoscope minimise` makes its excerpt there.")
     if replay.change is not None:
         raise Problem(409, "A fork differs from its recording because it was changed: there is nothing to shrink.")
-    if not store.pack_path(replay.job_id).exists():
+    if not bundles.is_stored(replay.job_id):
         raise Problem(409, f"The bundle of the job {replay.job_id} is no longer in the store.")
     try:
-        with _turns.taken():
-            return _made(replay)
+        with _turns.taken(), bundles.bundle(replay.job_id) as pack:
+            return _made(replay, pack)
     except (ReplayFailed, ReplayChildDied) as failure:
         raise Problem(422, as_sentence(str(failure))) from None
 
 
-def _made(replay: Replay) -> HttpResponse:
+def _made(replay: Replay, pack: Path) -> HttpResponse:
     with tempfile.TemporaryDirectory(prefix="clonoscope-excerpt-") as folder:
         out = Path(folder) / f"{replay.job_id}-{replay.id}.zip"
         request = ReplayRequest(
-            store.pack_path(replay.job_id),
+            pack,
             Path(folder) / "steps",
             replay.task or None,
             replay.failure,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -13,27 +12,28 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from dashboard import joblog, store
+from dashboard import bundles, joblog, store
 from dashboard.jobs import NAME_LENGTH, Refused, Room
 from dashboard.models import Job, Work, new_job_id
 from dashboard.progress import push_state, tell_news
 from dashboard.work.queue import enqueue
+from ingest.masters import is_cluster
 from replay.bundle.containers import open_container
 from replay.bundle.content import content_id
 from replay.bundle.growing_folder import GrowingFolder
 from replay.bundle.growing_pack import GrowingPack
 from replay.bundle.limits import Limits
 from replay.bundle.members import MANIFEST
-from replay.bundle.pack import Pack, PackSummary, is_growing, write_pack
+from replay.bundle.pack import PackSummary, write_pack
 from replay.bundle.reader import open_bundle
 from replay.errors import BundleError
 
 LOOK_S = 0.5
 QUIET_LOOKS = 4
 """So often nothing new was seen, then a recording that says it is complete has ended."""
-IN_A_BUCKET = (
-    "Tables lie in a bucket (LAKE_URI), where versions of a job can share no files: a recording that still grows "
-    "can't be followed there. Ingest it when it is complete."
+FAR_FROM_TASKS = (
+    "Bundles or tables lie in a bucket (STORE_URI, LAKE_URI): those of a recording that still grows are files of this "
+    "machine, where tasks of a cluster (SPARK_MASTER) can't reach them. Ingest it when it is complete."
 )
 LOOK_AGAIN = "Look at the folder, then delete the job and follow the folder again"
 
@@ -82,8 +82,7 @@ class Following:
         if whole.content_id != followed.content_id:
             fresh.unlink()
             raise BundleError("a member has other bytes than when they came", path=str(self.path), remedy=LOOK_AGAIN)
-        os.replace(fresh, store.pack_path(self.job_id))
-        store.data_path(self.job_id).unlink()
+        bundles.settle(self.job_id, fresh)
         return whole
 
 
@@ -103,8 +102,9 @@ def following(job: Job) -> Iterator[Following | None]:
 @contextmanager
 def beginning(user: User, path: Path, stop: threading.Event) -> Iterator[tuple[Job, Following] | None]:
     """A new job of the folder, as soon as it can be read; None if it was stopped before that."""
-    if not isinstance(settings.LAKE_ROOT, Path):
-        raise Refused(IN_A_BUCKET)
+    in_bucket = settings.STORE_BUCKET is not None or not isinstance(settings.LAKE_ROOT, Path)
+    if in_bucket and is_cluster(settings.SPARK_MASTER):
+        raise Refused(FAR_FROM_TASKS)
     job_id = new_job_id()
     with store.entering(job_id), closing(Following(job_id, path, user)) as one:
         one.look()
@@ -150,8 +150,7 @@ def followed_before(user: User, path: Path) -> Job | None:
 
 def grows(job: Job) -> bool:
     """Whether more may come."""
-    path = store.pack_path(job.id)
-    return bool(job.followed) and path.exists() and is_growing(path)
+    return bool(job.followed) and bundles.grows(job.id)
 
 
 def complete(job: Job, stored: PackSummary) -> Work | None:
@@ -170,7 +169,7 @@ def last_version(job: Job) -> Work | None:
 
 
 def _stored(job: Job) -> PackSummary:
-    with closing(Pack(store.pack_path(job.id))) as pack:
+    with bundles.opened(job.id) as pack:
         return PackSummary(pack.content_id, len(pack), pack.unpacked_bytes)
 
 

@@ -38,6 +38,7 @@ def start(user: Any, parent: Replay, step: int, change: Any) -> Replay:
         raise Problem(422, str(wrong)) from None
     if "\\u0000" in json.dumps(meant):
         raise Problem(422, "A change holds no NUL character; leave it out.")
+    job_graph(parent.job_id)  # kept at hand: within the transaction a bucket would hold others up
     with transaction.atomic():
         # The row itself: the caller's may say less than it.
         parent = Replay.objects.select_related("parent").get(id=parent.id)

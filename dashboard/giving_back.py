@@ -8,10 +8,9 @@ from typing import Literal, get_args
 
 from django.http import StreamingHttpResponse
 
-from dashboard import payloads, store
+from dashboard import bundles, payloads
 from dashboard.api.streams import in_pieces
 from dashboard.models import Job
-from dashboard.problems import Problem
 
 Container = Literal["zip", "tar", "tar.gz", "tar.zst"]
 CONTAINERS: tuple[Container, ...] = get_args(Container)
@@ -19,11 +18,10 @@ _CONTENT_TYPES = {"zip": "application/zip", "tar": "application/x-tar", "tar.gz"
 
 
 def bundle_response(job: Job, container: Container) -> StreamingHttpResponse:
-    """Raises `Problem` 403 where the job's payloads are hidden, 404 where its bundle is gone."""
+    """Raises `Problem` 403 where the job's payloads are hidden, `BundleGone` where its bundle is gone."""
     payloads.require(job.id)
-    path = store.pack_path(job.id)
-    if not path.exists():
-        raise Problem(404, "The job's bundle is no longer in the store.", code="no-bundle")
+    with bundles.bundle(job.id):  # it is at hand before anything is promised
+        pass
     name = f"{job.id}.{container}"
     response = StreamingHttpResponse(_sent(job.id, container))
     response["Content-Type"] = _CONTENT_TYPES.get(container, "application/zstd")
@@ -42,5 +40,5 @@ def _packed(job_id: str, container: Container) -> Iterator[bytes]:
     from replay.bundle.giving_back import sources_of
     from replay.bundle.pack import Pack
 
-    with closing(Pack(store.pack_path(job_id))) as pack:
+    with bundles.bundle(job_id) as path, closing(Pack(path)) as pack:
         yield from archived(sources_of(pack), f".{container}")

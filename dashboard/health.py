@@ -10,6 +10,8 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from dashboard import bundles
+
 
 @never_cache
 @require_safe
@@ -30,4 +32,4 @@ def _database() -> bool:
 
 
 def _writable() -> bool:
-    return os.access(settings.STORE, os.W_OK)
+    return os.access(settings.STORE, os.W_OK) and bundles.reachable()

@@ -7,7 +7,6 @@ when, the sweeper finds no row for them and removes them.
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from dashboard import joblog, store
+from dashboard import bundles, joblog, store
 from dashboard.models import AuditEntry, Job, LegalHold, Replay, Status, Work, new_job_id
 from dashboard.models.audits import audit_id
 from dashboard.models.status import PENDING, READABLE
@@ -76,8 +75,10 @@ def create_job_from_file(
     same transaction.
     """
     job_id = new_job_id()
-    with store.entering(job_id) as fresh:
-        facts = _pack(path, fresh, user, _short(name))
+    with bundles.entering(job_id) as entering:
+        facts = _pack(path, entering.fresh, user, _short(name))
+        if not _is_known(user, facts["content_id"]):
+            entering.send()
         with transaction.atomic():
             together_with()
             repeated = _same_content(user, facts["content_id"])
@@ -90,13 +91,14 @@ def create_job_from_file(
                 id=job_id, owner=user, name=_short(name), replay_when_ready=replay_when_ready, **facts
             )
             enqueue(Work.Kind.INGEST, job.id)
-            os.replace(fresh, store.pack_path(job.id))
+            entering.enter()
     joblog.write(job.id, f"Stored “{job.name}”: {job.bytes} bytes, content {job.content_id}. Queued for ingest.")
     return job
 
 
 def retry(job: Job, user: Any) -> Job:
     """Ingests once more what failed or was cancelled."""
+    _require_bundle(job)
     with transaction.atomic():
         row = Job.objects.select_for_update().get(id=job.id)
         if row.status in PENDING:
@@ -113,6 +115,7 @@ def reingest_if_older(job: Job) -> bool:
 
     if job.status not in READABLE or job.schema_version == SCHEMA_VERSION:
         return False
+    _require_bundle(job)
     with transaction.atomic():
         row = Job.objects.select_for_update().get(id=job.id)
         if row.status not in READABLE or row.schema_version == SCHEMA_VERSION:
@@ -171,6 +174,8 @@ def start_replay(
         raise Refused("A hunt follows a recovery to its next snapshot; leave out until.")
     if attempt is not None and until != "snapshot":
         raise Refused("An attempt is executed to the end of its own log; until goes with a failure.")
+    if attempt is not None:
+        job_graph(job.id)  # kept at hand: within the transaction a bucket would hold others up
     with transaction.atomic():
         row = Job.objects.select_for_update().get(id=job.id)
         if row.status not in READABLE:
@@ -277,6 +282,10 @@ def _packed(path: Path, fresh: Path, room: Room, name: str) -> dict[str, Any]:
     return {"content_id": summary.content_id, "bytes": summary.bytes, "container": came_in}
 
 
+def _is_known(user: Any, content_id: str) -> bool:
+    return Job.objects.payloads_visible_to(user).filter(content_id=content_id).exists()
+
+
 def _same_content(user: Any, content_id: str) -> Job | None:
     # A job of which they see only that it is there would give them less than they bring.
     job = Job.objects.payloads_visible_to(user).filter(content_id=content_id).first()
@@ -288,10 +297,14 @@ def _same_content(user: Any, content_id: str) -> Job | None:
     return job
 
 
+def _require_bundle(job: Job) -> None:
+    """Before a transaction: a bucket may take its time."""
+    if not bundles.is_stored(job.id):
+        raise Refused("Its bundle is no longer in the store; delete the job and upload the bundle again.")
+
+
 def requeue(row: Job, why: str) -> None:
     """Within a transaction that holds the row."""
-    if not store.pack_path(row.id).exists():
-        raise Refused("Its bundle is no longer in the store; delete the job and upload the bundle again.")
     row.status, row.message = Status.QUEUED, ""
     row.save(update_fields=["status", "message", "updated_at"])
     enqueue(Work.Kind.INGEST, row.id)
@@ -339,8 +352,7 @@ def _short(name: str) -> str:
 
 
 def _remove_files(job_id: str, replays: list[str]) -> None:
-    store.pack_path(job_id).unlink(missing_ok=True)
-    store.data_path(job_id).unlink(missing_ok=True)
+    bundles.remove(job_id)
     store.log_path(job_id).unlink(missing_ok=True)
     reports = store.audits().glob(f"{audit_id(job_id)}.*")
     store.remove_tables(job_id)

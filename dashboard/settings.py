@@ -17,7 +17,10 @@ VERSION = "0.1.0"
 DATABASE_URL = env.text("DATABASE_URL")
 REDIS_URL = env.text("REDIS_URL")
 SPARK_MASTER = env.master("SPARK_MASTER", "local[*]", needs=("STORE_URI", "LAKE_URI"))
-STORE = env.folder("STORE_URI", DATA / "store")
+_STORE = env.place("STORE_URI", DATA / "store")
+# In a bucket there are bundles alone: what is still uploaded, or still grows, is written to here and there.
+STORE = _STORE if isinstance(_STORE, Path) else DATA / "store"
+STORE_BUCKET = None if isinstance(_STORE, Path) else _STORE
 # In a folder the lake and its staging lie under one root: publishing is a rename, within one file system only.
 LAKE_ROOT = env.place("LAKE_URI", DATA)
 # Steps of replays are read while they are written, and audits with them: in a folder, wherever the tables of jobs are.
@@ -139,6 +142,8 @@ STORAGES = {
 # -- sizes and quotas (bytes); what an upload may be is checked before its first byte
 MAX_UPLOAD_BYTES = env.number("CLONOSCOPE_MAX_UPLOAD_BYTES", 4 << 30)
 MAX_UNPACKED_BYTES = env.number("CLONOSCOPE_MAX_UNPACKED_BYTES", 64 << 30)
+# -- of a store in a bucket: what copies of bundles may take in the data folder
+BUNDLE_CACHE_BYTES = env.number("CLONOSCOPE_BUNDLE_CACHE_BYTES", 20 << 30, least=1 << 20)
 QUOTA_BYTES = env.number("CLONOSCOPE_QUOTA_BYTES", 50 << 30)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 << 20
 

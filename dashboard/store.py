@@ -21,6 +21,7 @@ def bundles() -> Path:
 
 
 def pack_path(job_id: str) -> Path:
+    """The bundle, where the store is a folder or the bundle still grows; else it is asked of `bundles`."""
     return bundles() / f"{job_id}.pack"
 
 
@@ -63,6 +64,8 @@ def remove_tables(job_id: str) -> None:
     if isinstance(settings.LAKE_ROOT, Path):
         remove_path(lake_path(job_id))
     else:
+        for made in grown_of(job_id):
+            remove_path(made)
         with suppress(OSError):  # of a bucket that does not answer: the sweeper removes what has no row
             unpublish(settings.LAKE_ROOT, job_id)
 
@@ -82,6 +85,15 @@ def audits() -> Path:
 def kept_paths() -> Path:
     """Causal paths that were worked out of jobs whose tables are in a bucket."""
     return settings.LAKE / "paths"
+
+
+def grown() -> Path:
+    """Of growing jobs whose tables are in a bucket, the last version as it was made."""
+    return settings.LAKE / "growing"
+
+
+def grown_of(job_id: str) -> list[Path]:
+    return sorted(grown().glob(f"{job_id}.*"))
 
 
 def log_path(job_id: str) -> Path:
@@ -108,18 +120,13 @@ def trying_to_enter(job_id: str) -> Iterator[bool]:
     """The same guard for a job that is stored already; whether nobody else has it."""
     incoming().mkdir(parents=True, exist_ok=True)
     guard = incoming() / f"{job_id}.lock"
-    lock = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = locked_now(guard)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        taken = guard.exists() and guard.stat().st_ino == os.fstat(lock).st_ino
-    except BlockingIOError:
-        taken = False
-    try:
-        yield taken
+        yield lock is not None
     finally:
-        if taken:
+        if lock is not None:
             guard.unlink(missing_ok=True)
-        os.close(lock)
+            os.close(lock)
 
 
 def _locked(guard: Path) -> int:
@@ -133,9 +140,24 @@ def _locked(guard: Path) -> int:
         os.close(lock)
 
 
+def locked_now(guard: Path) -> int | None:
+    """None where somebody else has it."""
+    lock = os.open(guard, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with suppress(BlockingIOError, FileNotFoundError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if guard.stat().st_ino == os.fstat(lock).st_ino:
+            return lock
+    os.close(lock)
+    return None
+
+
 def is_entering(job_id: str) -> bool:
+    return is_locked(incoming() / f"{job_id}.lock")
+
+
+def is_locked(guard: Path) -> bool:
     try:
-        lock = os.open(incoming() / f"{job_id}.lock", os.O_RDONLY)
+        lock = os.open(guard, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,16 +10,14 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
-from dashboard import following, jobs, store
+from dashboard import bundles, following, jobs, store
 from dashboard.models import Job
 from dashboard.models.status import READABLE
 from dashboard.work import leftovers
-from replay.bundle.content import content_id_of, manifest_digest
-from replay.bundle.members import MANIFEST
-from replay.bundle.pack import Pack
+from ingest.lake.errors import OutOfReach
+from ingest.lake.packs import open_pack
 from replay.errors import ReplayError
 
-CHUNK_BYTES = 1 << 20
 BELONGS = "belongs to nothing."
 
 
@@ -53,14 +50,13 @@ def damages(*, checksums: bool, mend: bool) -> Iterator[Damage]:
 
 
 def _bundle(job: Job, checksums: bool) -> str:
-    path = store.pack_path(job.id)
-    if not path.exists():
-        return f"its bundle {path} is missing. Delete the job and upload the bundle again."
+    path = bundles.address(job.id)
     try:
-        with closing(Pack(path)) as pack:
-            told = pack.content_id
-            wrong = next((name for name in pack.names() if _is_changed(pack, name)), None) if checksums else None
-            whole = content_id_of((name, pack.digest(name)) for name in pack.names())
+        with closing(open_pack(path)) as pack:
+            told, whole = pack.content_id, pack.whole_content_id()
+            wrong = pack.changed() if checksums else None
+    except FileNotFoundError:
+        return f"its bundle {path} is missing. Delete the job and upload the bundle again."
     except (ReplayError, UnicodeDecodeError) as fault:
         return f"its bundle can't be read: {fault}"
     if wrong is not None:
@@ -69,16 +65,6 @@ def _bundle(job: Job, checksums: bool) -> str:
     if told != whole or (told != job.content_id and not (following.grows(job) or job.following)):
         return f"its bundle {path} is not the one that was stored: its content id is another. Restore it."
     return ""
-
-
-def _is_changed(pack: Pack, name: str) -> bool:
-    if name == MANIFEST:
-        return manifest_digest(pack.read(name)) != pack.digest(name)
-    digest = hashlib.sha256()
-    with pack.open(name) as member:
-        while chunk := member.read(CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.digest() != pack.digest(name)
 
 
 def _tables(job: Job) -> str:
@@ -93,6 +79,8 @@ def _tables(job: Job) -> str:
         for file in (*manifest.files, *manifest.log_index):
             if size_of(folder / file.path) != file.bytes:
                 return f"its table {file.path} is missing or cut short."
+    except OutOfReach:  # nothing is known of them, so nothing is to be mended
+        raise
     except IngestError as fault:
         return f"its tables can't be read: {fault}"
     return ""

@@ -18,7 +18,7 @@ from typing import Any
 
 from django.conf import settings
 
-from dashboard import store
+from dashboard import bundles, store
 from dashboard.models import Job
 from dashboard.problems import Problem
 from dashboard.turns import Turns
@@ -66,8 +66,8 @@ class Question:
         return json.loads(self._worked_out(job, arguments))
 
     def _worked_out(self, job: Job, arguments: tuple[str, ...]) -> bytes:
-        with _turns.taken():
-            return self._child(store.pack_path(job.id), arguments)
+        with _turns.taken(), bundles.bundle(job.id) as pack:
+            return self._child(pack, arguments)
 
     def _kept_at(self, job: Job, arguments: tuple[str, ...]) -> Path:
         """Beside the tables of the version that is published: it goes when they go. No argument becomes a path.

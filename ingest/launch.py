@@ -76,10 +76,10 @@ OVERTIME_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class IngestRequest:
-    """Decode `pack` into `staging`, a folder or `s3://…` of this attempt alone; publishing is the caller's."""
+    """Decode `pack` into `staging`, a folder of this attempt alone, or `s3://…` both; publishing is the caller's."""
 
     job: str
-    pack: Path
+    pack: Path | str
     staging: Path | str
     work: str
     attempt: int
@@ -304,13 +304,17 @@ _LAST_WORDS = frozenset(("result", "failed", "cancelled"))
 def _ingest_message(request: IngestRequest) -> dict[str, Any]:
     return {
         "job": request.job,
-        "pack": str(Path(request.pack).absolute()),
-        "staging": str(request.staging.absolute() if isinstance(request.staging, Path) else request.staging),
+        "pack": _address(request.pack),
+        "staging": _address(request.staging),
         "work": request.work,
         "attempt": request.attempt,
         "growing": request.growing,
         "before": str(Path(request.before).absolute()) if request.before else None,
     }
+
+
+def _address(place: Path | str) -> str:
+    return str(place) if str(place).startswith("s3://") else str(Path(place).absolute())
 
 
 class SpareReplay:

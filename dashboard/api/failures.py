@@ -11,6 +11,7 @@ from django.db import OperationalError
 from django.http import Http404
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
+from dashboard.bundles import BundleGone
 from dashboard.jobs import OnHold, OverQuota, Refused, StoreFull
 from dashboard.problems import Problem, not_found
 from ingest.lake.errors import (
@@ -18,6 +19,7 @@ from ingest.lake.errors import (
     LakeOutOfReach,
     NotPublished,
     NotWritten,
+    OutOfReach,
     QueryTooLarge,
     QueryTooLong,
     UnknownTable,
@@ -108,6 +110,10 @@ def _of_lake(error: IngestError) -> Problem:
             return Problem(422, str(error), code="query-limit")
         case LakeOutOfReach():
             return Problem(503, "The lake can't be reached. Try again in a moment.", code="lake-out-of-reach")
+        case OutOfReach():
+            return Problem(503, "The store can't be reached. Try again in a moment.", code="store-out-of-reach")
+        case BundleGone():
+            return Problem(404, str(error), code="no-bundle")
         case _:
             return Problem(500)
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dashboard import payloads, store
+from dashboard import bundles, payloads
 from dashboard.queries.log_filter import LogFilter
 from ingest.lake.readers import PublishedJob
 from ingest.lake.sealing import SIGN
 from replay.bundle.members import member_name
-from replay.bundle.pack import Pack
 
 ROWS_SHOWN = 100
 HEX_SHOWN = 48
@@ -121,7 +119,7 @@ def with_bytes(job_id: str, log: LogEpoch, rows: list[Determinant]) -> list[Dete
     if not rows or not payloads.opened(job_id):
         return [_with(row, None) for row in rows]
     name = member_name(log.task, log.attempt, log.thread, log.epoch)
-    with closing(Pack(store.pack_path(job_id))) as pack:
+    with bundles.opened(job_id) as pack:
         if name not in pack:
             return rows
         member = pack.open(name)

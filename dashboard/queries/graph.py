@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from dashboard import store
+from dashboard import bundles
 from replay.bundle.members import MANIFEST
-from replay.bundle.pack import Pack
 from replay.errors import ReplayError
 from replay.model import Graph, Manifest
 
@@ -87,17 +85,22 @@ LARGE_BYTES = 256 << 10
 
 def job_graph(job_id: str) -> JobGraph | None:
     """None where the bundle is gone from the store."""
-    path = store.pack_path(job_id)
     try:
-        with closing(Pack(path)) as pack:
-            read = _read_small if pack.size(MANIFEST) <= LARGE_BYTES else _read_large
-        return read(job_id, path.stat().st_mtime_ns)
+        written_ns = bundles.written_ns(job_id)
+        read = _read_small if _manifest_bytes(job_id, written_ns) <= LARGE_BYTES else _read_large
+        return read(job_id, written_ns)
     except (FileNotFoundError, ReplayError):
         return None
 
 
+@lru_cache(maxsize=1024)
+def _manifest_bytes(job_id: str, _written_ns: int) -> int:
+    with bundles.opened(job_id) as pack:
+        return pack.size(MANIFEST)
+
+
 def _read(job_id: str, _written_ns: int) -> JobGraph:
-    with closing(Pack(store.pack_path(job_id))) as pack:
+    with bundles.opened(job_id) as pack:
         manifest = Manifest.from_json(pack.read(MANIFEST))
     return JobGraph(manifest, Graph(manifest))
 

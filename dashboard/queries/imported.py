@@ -6,11 +6,10 @@ The member may be anybody's: what does not fit is taken as not there.
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard import payloads, store
+from dashboard import bundles, payloads
 from ingest.lake.sealing import SIGN
 from replay.bundle.pack import Pack
 from replay.errors import ReplayError
@@ -70,7 +69,7 @@ class StateAfter:
 def imported(job_id: str, *, before: int | None = None) -> Imported | None:
     """None where the job was recorded, and not imported."""
     try:
-        with closing(Pack(store.pack_path(job_id))) as pack:
+        with bundles.opened(job_id) as pack:
             if TOLD not in pack or pack.size(TOLD) > MOST_TOLD_BYTES:
                 return None
             return _read(read_json(pack.read(TOLD)), before, hidden=not payloads.opened(job_id))
@@ -84,7 +83,7 @@ def state_after(job_id: str, batch: int, tasks: list[str]) -> StateAfter:
     known: list[tuple[str, int, int]] = []
     unread: list[str] = []
     hidden = not payloads.opened(job_id)
-    with closing(Pack(store.pack_path(job_id))) as pack:
+    with bundles.opened(job_id) as pack:
         for task in tasks:
             try:
                 found = _state(pack, task, batch + 1)

@@ -12,6 +12,7 @@ from dashboard.work.claim import Claim, fenced, finish, give_back, set_status
 from dashboard.work.lease import Lease
 from dashboard.work.sweep import write_log
 from ingest.launch import DriverDied, IngestCancelled, IngestError, ReplayChildDied
+from replay.errors import ReplayError
 
 log = logging.getLogger("clonoscope.work")
 
@@ -32,7 +33,7 @@ def of_a_child(held: Claim, lease: Lease) -> Iterator[None]:
             interrupted(held, lease)
         else:
             died(held, str(death))
-    except IngestError as failure:
+    except (IngestError, ReplayError) as failure:
         failed(held, str(failure))
 
 

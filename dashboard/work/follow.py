@@ -14,6 +14,7 @@ from dashboard import following
 from dashboard.following import LOOK_S, Following
 from dashboard.jobs import OverQuota
 from dashboard.models import Job, Work
+from ingest.lake.errors import OutOfReach
 from replay.bundle.pack import PackSummary
 from replay.errors import ReplayError
 
@@ -124,6 +125,8 @@ class Followers:
                 if one is not None:
                     log.info("%s is followed: %s", job.id, job.followed)
                     follow(one, self._stopping, wait_for(self._stopping))
+        except OutOfReach as fault:
+            log.warning("%s is followed on when its bundle can be put: %s", job.id, fault)
         except (ReplayError, OverQuota, OSError, DatabaseError) as fault:
             log.warning("%s is followed no more: %s", job.id, fault)
             with suppress(DatabaseError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from dashboard import store
+from dashboard import bundles, copies, store
 from dashboard.models import Job, JobAudit, Replay, Work
 from dashboard.removal import remove_path
 from dashboard.uploads.sweep import remove_abandoned
@@ -26,6 +27,7 @@ from replay.bundle.pack import is_growing
 log = logging.getLogger("clonoscope.work")
 
 SWITCH_GRACE_S = 60
+_OBJECT = re.compile(r"j_[0-9a-z]{12}\.pack")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ def remove() -> list[Place]:
             continue
         removed.append(one.place)
     removed += remove_abandoned()
+    copies.trim()
     for path in removed:
         log.info("removed a leftover: %s", path)
     return removed
@@ -54,7 +57,7 @@ def remove() -> list[Place]:
 
 def found() -> Iterator[Leftover]:
     """All of it, but for uploads that nobody will finish: they may take days."""
-    for look in (_staging, _packs, _lake, _bucket, _replays, _audits, _logs):
+    for look in (_staging, _packs, _objects, _copies, _lake, _bucket, _replays, _audits, _logs):
         yield from look()
 
 
@@ -80,10 +83,40 @@ def _packs() -> Iterator[Leftover]:
             yield _of(pack)
 
 
+def _objects() -> Iterator[Leftover]:
+    """Bundles in a bucket that have no row; what else is there is not ours. Where it is silent, the next sweep asks."""
+    folder = bundles.folder_in_bucket()
+    if folder is None:
+        return
+    try:
+        names = [name for name in places.names_in(folder) if _OBJECT.fullmatch(name)]
+        known = set(Job.objects.values_list("id", flat=True))
+        for name in names:
+            job_id = name.removesuffix(".pack")
+            if job_id not in known and _is_nobodys(job_id):
+                yield Leftover(folder / name, partial((folder / name).unlink, missing_ok=True))
+    except OSError as fault:
+        log.warning("the store was not swept: %s", fault)
+
+
+def _copies() -> Iterator[Leftover]:
+    """Of bundles whose job is gone, and what was begun by a process that is."""
+    for path in _entries(copies.folder()):
+        half_made = path.name.startswith(".") and not copies.is_fetching(store.job_of(path))
+        if half_made or (path.suffix == ".pack" and _is_nobodys(store.job_of(path))):
+            yield _of(path)
+
+
+def _is_nobodys(job_id: str) -> bool:
+    """Asked after the guard: a job that has just entered has its row by now."""
+    return not store.is_entering(job_id) and not Job.objects.filter(id=job_id).exists()
+
+
 def _is_data_of_nothing(path: Path) -> bool:
-    """The bytes of a growing pack that is one file by now."""
+    """The bytes of a growing pack that is one file by now, or an object."""
     pack = path.with_suffix(".pack")
-    return path.suffix == ".data" and pack.exists() and not is_growing(pack)
+    grows = is_growing(pack) if pack.exists() else settings.STORE_BUCKET is None
+    return path.suffix == ".data" and not grows
 
 
 def _lake() -> Iterator[Leftover]:
@@ -119,6 +152,10 @@ def _in_bucket(lake: InBucket) -> Iterator[Leftover]:
     for job in places.names_in(lake):
         if job.startswith("j_") and not Job.objects.filter(id=job).exists():
             yield Leftover(lake / job, partial(unpublish, settings.LAKE_ROOT, job))
+    for made in _entries(store.grown()):
+        job = made.name.partition(".")[0]
+        if not (bundles.grows(job) and _is_published(job, lake / VERSIONS / made.name)):
+            yield _of(made)
     for kept in _entries(store.kept_paths()):
         if kept.name not in names:
             yield _of(kept)

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from dashboard import joblog, store
+from dashboard import bundles, joblog, store
 from dashboard.models import Job, Status, Work
 from dashboard.models.audits import job_of_audit
 from dashboard.progress import Reporter
@@ -51,7 +51,8 @@ def _audit(held: Claim, lease: Lease, report: Path) -> dict[str, Any]:
     current = Job.objects.filter(id=job, schema_version=SCHEMA_VERSION).exists()
     lake = (str(settings.LAKE_ROOT), job) if current else None
     log_path = settings.DATA / "logs" / "replays.log"
-    return run_audit(store.pack_path(job), report, replay_limits(), log_path, tell, lease.interrupted, lake=lake)
+    with bundles.bundle(job, lease.interrupted) as pack:
+        return run_audit(pack, report, replay_limits(), log_path, tell, lease.interrupted, lake=lake)
 
 
 def _publish(held: Claim, report: Path, outcome: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from dashboard.removal import remove_path
 from dashboard.work import ending
 from dashboard.work.claim import Claim, fenced, finish
 from dashboard.work.lease import Lease
+from ingest.lake.errors import OutOfReach
 from replay.errors import BundleError
 
 NAME = "demo: pass-through with one failure"
@@ -39,7 +40,7 @@ def supervise(held: Claim, lease: Lease) -> None:
             ending.interrupted(held, lease)
             return
         _enter(held, bundle)
-    except (RecordingFailed, BundleError, jobs.StoreFull) as failure:
+    except (RecordingFailed, BundleError, jobs.StoreFull, OutOfReach) as failure:
         ending.failed(held, f"The demo job could not be recorded: {failure}")
     finally:
         remove_path(staging)

@@ -8,17 +8,17 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
-from dashboard import audits, joblog, store
+from dashboard import audits, bundles, joblog, store
 from dashboard.models import Job, Replay, Status, Work
 from dashboard.models.status import READABLE
 from dashboard.progress import Reporter, tell_news
-from dashboard.work import ending
+from dashboard.work import ending, grown
 from dashboard.work.claim import Claim, fenced, finish, set_status
 from dashboard.work.driver import WarmDriver
 from dashboard.work.lease import Lease
 from dashboard.work.queue import enqueue
+from ingest.lake.places import Place
 from ingest.launch import IngestRequest, IngestResult, Progress
-from replay.bundle.pack import is_growing
 
 STILL_RECORDED = "It is not complete: what is there as a whole was read."
 DISK_FULL = "The disk is full: the tables could not be published. Free some space, then try again."
@@ -27,21 +27,29 @@ DISK_FULL = "The disk is full: the tables could not be published. Free some spac
 def supervise(held: Claim, lease: Lease, driver: WarmDriver) -> None:
     from ingest.lake.publish import discard
 
-    staging = store.staging_of(held.target, held.work_id, held.attempt)
+    version = store.staging_of(held.target, held.work_id, held.attempt)
+    made_here = grown.is_made_here(Job.objects.filter(id=held.target).first())
+    staging = store.staging_path(held.work_id, held.attempt) if made_here else version
     if not Job.objects.filter(id=held.target, following=True, status__in=READABLE).exists():
         joblog.write(held.target, f"Ingest, attempt {held.attempt}, started.")
     try:
         with ending.of_a_child(held, lease):
-            _publish(held, _ingest(held, lease, driver))
+            result = _ingest(held, lease, driver, staging)
+            if made_here:
+                grown.send(held.target, Path(str(staging)), version)
+            _publish(held, result)
+            if made_here:
+                grown.keep(held.target, Path(str(staging)), version)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         ending.failed(held, DISK_FULL)
     finally:
-        discard(settings.LAKE_ROOT, staging, held.target)
+        for place in {staging, version}:
+            discard(settings.LAKE_ROOT, place, held.target)
 
 
-def _ingest(held: Claim, lease: Lease, driver: WarmDriver) -> IngestResult:
+def _ingest(held: Claim, lease: Lease, driver: WarmDriver, staging: Place) -> IngestResult:
     reporter = Reporter(held)
     job = Job.objects.get(id=held.target)
 
@@ -50,11 +58,11 @@ def _ingest(held: Claim, lease: Lease, driver: WarmDriver) -> IngestResult:
 
     request = IngestRequest(
         job=held.target,
-        pack=store.pack_path(held.target),
-        staging=str(store.staging_of(held.target, held.work_id, held.attempt)),
+        pack=str(bundles.address(held.target)),
+        staging=str(staging),
         work=str(held.work_id),
         attempt=held.attempt,
-        growing=bool(job.followed),
+        growing=bool(job.followed) and isinstance(staging, Path),
         before=_before(job),
     )
     return driver.get().ingest(request, tell, lease.interrupted)
@@ -67,6 +75,8 @@ def _before(job: Job) -> Path | None:
 
     if not job.followed:
         return None
+    if grown.is_made_here(job):
+        return grown.before(job.id)
     try:
         before = published_folder(settings.LAKE_ROOT, job.id)
     except NotPublished:
@@ -82,7 +92,7 @@ def _publish(held: Claim, result: IngestResult) -> None:
     status = Status(result.status)
     partial = _unread(result.rejects) if result.rejects else ""
     job = Job.objects.get(id=held.target)
-    if job.followed and is_growing(store.pack_path(job.id)):
+    if job.followed and bundles.grows(job.id):
         status, partial = Status.READY_PARTIAL, f"{STILL_RECORDED} {partial}".strip()
     with fenced(held) as work:
         staging = store.staging_of(held.target, held.work_id, held.attempt)

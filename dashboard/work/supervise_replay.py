@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from dashboard import joblog, store
+from dashboard import bundles, joblog, store
 from dashboard.models import Replay, Status, Work
 from dashboard.progress import Reporter
 from dashboard.work import ending
@@ -56,7 +56,8 @@ def _replay(held: Claim, lease: Lease, replay: Replay, spare: SpareReplay | None
         reporter.report(told.phase, told.done, told.total, told.unit, told.message)
 
     try:
-        return run_replay(request_of(replay, _begin(held)), log_path(), tell, lease.interrupted, spare=spare)
+        with bundles.bundle(replay.job_id, lease.interrupted) as pack:
+            return run_replay(request_of(replay, pack, _begin(held)), log_path(), tell, lease.interrupted, spare=spare)
     finally:
         if spare is not None:
             _prepare(spare)
@@ -70,10 +71,10 @@ def _prepare(spare: SpareReplay) -> None:
         log.exception("no child could be started ahead of the next replay")
 
 
-def request_of(replay: Replay, folder: Path) -> ReplayRequest:
+def request_of(replay: Replay, pack: Path, folder: Path) -> ReplayRequest:
     """What its child is asked to do."""
     return ReplayRequest(
-        pack=store.pack_path(replay.job_id),
+        pack=pack,
         folder=folder,
         task=replay.task or None,
         failure=replay.failure,

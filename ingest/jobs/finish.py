@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +14,13 @@ from ingest.jobs.gathering import END_PART, gather
 from ingest.jobs.parts import PartSummary
 from ingest.lake.log_index import INDEX_GROUP_ROWS, KEY, LOG_INDEX
 from ingest.lake.manifest import LakeManifest, in_table_order
+from ingest.lake.packs import open_pack
 from ingest.lake.places import Place
 from ingest.lake.schema import COUNTS, EPOCHS, FLOWS, REJECTS, SECONDS
 from ingest.lake.writers import FileSummary, write_columns, write_rows
 from ingest.transforms.epochs import epochs_of
 from ingest.transforms.planning import Plan
-from replay.bundle.reader import open_bundle
+from replay.bundle.reader import Bundle
 from replay.guarantees.observed.delivery import delivery
 from replay.model import Manifest
 
@@ -28,7 +28,7 @@ from replay.model import Manifest
 def finish(
     job: str,
     staging: Place,
-    pack: Path | str,
+    pack: Place | str,
     manifest: Manifest,
     plan: Plan,
     summaries: list[PartSummary],
@@ -50,7 +50,7 @@ class _Finish:
 
     job: str
     staging: Place
-    pack: Path | str
+    pack: Place | str
     manifest: Manifest
     plan: Plan
     summaries: list[PartSummary]
@@ -128,5 +128,5 @@ class _Finish:
         """Of ordinary engines: whether what was given to the outside was given once."""
         if not self.manifest.protocol.observed:
             return {}
-        with open_bundle(self.pack) as bundle:
+        with Bundle(open_pack(self.pack)) as bundle:
             return {"delivery": delivery(bundle)}

@@ -21,11 +21,12 @@ from ingest.jobs.growing import decode_growing, numbered
 from ingest.jobs.parts import CutTask, PartSummary, PartTask, run_cut, run_part
 from ingest.jobs.progress import DecodingProgress
 from ingest.jobs.telling import Told, begin, end
+from ingest.lake.errors import OutOfReach
+from ingest.lake.packs import open_pack
 from ingest.lake.places import InBucket, Place, remove
 from ingest.masters import is_cluster
 from ingest.transforms.planning import Plan, plan_ingest
 from replay.bundle.members import MANIFEST
-from replay.bundle.pack import Pack
 from replay.errors import ReplayError
 from replay.model import Graph, Manifest
 
@@ -63,9 +64,11 @@ class Ingest:
         """The result as a dictionary; raises `IngestFailed` with one sentence, or `Stopped`."""
         try:
             return self._run(context)
-        except ReplayError as fault:
+        except (ReplayError, OutOfReach) as fault:
             raise IngestFailed(str(fault)) from fault
         except OSError as fault:
+            if isinstance(fault, FileNotFoundError) and fault.filename == self.pack:
+                raise IngestFailed(f"the bundle {self.pack} is gone. Upload it again.") from fault
             raise IngestFailed(_unwritten(fault, self.staging)) from fault
 
     def _run(self, context: SparkContext) -> dict[str, Any]:
@@ -89,7 +92,7 @@ class Ingest:
             self.staging.mkdir(parents=True)
 
     def _decoded(self, context: SparkContext) -> tuple[Manifest, Plan, list[PartSummary]]:
-        with closing(Pack(self.pack)) as pack:
+        with closing(open_pack(self.pack)) as pack:
             manifest = Manifest.from_json(pack.read(MANIFEST))
             if not self.growing:
                 plan = plan_ingest(pack, Graph(manifest))
@@ -100,8 +103,8 @@ class Ingest:
 
             if not isinstance(self.staging, Path):
                 raise IngestFailed(
-                    "a recording that grows is taken in only where tables lie in a folder. "
-                    "Unset LAKE_URI, or ingest it when it is complete."
+                    "versions of a recording that grows are made in a folder, and sent from there. "
+                    "Ingest it when it is complete."
                 )
             return manifest, *decode_growing(pack, manifest, self.before, self.staging, decode)
 
@@ -202,4 +205,4 @@ def why_of(traces: str) -> str:
 
 # Where Arrow or numpy cannot have more memory, they end the process.
 _WORKER_CRASHED = "Python worker exited unexpectedly (crashed)"
-_NAMES_ERROR = re.compile(r"[\w.]*(Error|Exception)\b")
+_NAMES_ERROR = re.compile(r"[\w.]*(Error|Exception|OutOfReach)\b")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -11,12 +10,13 @@ from typing import Any
 from ingest.jobs.log_part import Count, LogPart
 from ingest.jobs.telling import BytesRead
 from ingest.lake.log_index import INDEX_GROUP_ROWS, LOG_INDEX
+from ingest.lake.packs import open_pack
 from ingest.lake.places import place_of
 from ingest.lake.schema import LAKE_TABLES, ROW_GROUP_ROWS
 from ingest.lake.writers import FileSummary, TableWriter
 from ingest.transforms.channels import ChannelReader, ChannelSink, ChannelUnit, Standing
 from ingest.transforms.decoding.pieces import Pieces
-from ingest.transforms.decoding.windows import Read, cuts_of
+from ingest.transforms.decoding.windows import cuts_of
 from ingest.transforms.events import EventReader
 from ingest.transforms.outside import LinesUnit, read_unit
 from ingest.transforms.places import Flow, LogKey, Reject, Times
@@ -88,12 +88,8 @@ def run_cut(task: CutTask) -> tuple[int, list[tuple[int, int]]]:
 
 def cut(task: CutTask) -> tuple[int, list[tuple[int, int]]]:
     """As `run_cut`, within the limits that the process has already."""
-    with closing(Pack(task.pack)) as pack:
-        return task.number, cuts_of(task.log, _reading(pack.handle), task.every_bytes)
-
-
-def _reading(handle: int) -> Read:
-    return lambda at, size: os.pread(handle, size, at)
+    with closing(open_pack(task.pack)) as pack:
+        return task.number, cuts_of(task.log, pack.read_at, task.every_bytes)
 
 
 _kept: dict[str, Manifest] = {}
@@ -123,7 +119,7 @@ class _Work:
 
     def __init__(self, task: PartTask) -> None:
         self.task = task
-        self.pack = Pack(task.pack)
+        self.pack = open_pack(task.pack)
         self.summary = PartSummary(task.part.family, task.part.number)
         self.writers: dict[str, TableWriter] = {}
         self.told = BytesRead(task.telling, f"{task.part.family}-{task.part.number}")
@@ -164,7 +160,7 @@ class _Work:
         return self.writers[table]
 
     def _logs(self, pieces: Pieces) -> None:
-        part = LogPart(pieces, self.task.tasks, _reading(self.pack.handle), self._writer, self.told.add)
+        part = LogPart(pieces, self.task.tasks, self.pack.read_at, self._writer, self.told.add)
         part.run()
         self.summary.counts += part.counts
         self.summary.rejects += part.rejects

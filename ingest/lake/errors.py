@@ -7,8 +7,12 @@ class NotPublished(IngestError):
     """The lake holds no published version of this job, or of this replay."""
 
 
-class LakeOutOfReach(IngestError):
-    """The bucket that the lake lies in does not answer, or refuses; what lies in it is not known."""
+class OutOfReach(IngestError):
+    """A bucket does not answer, or refuses; what lies in it is not known."""
+
+
+class LakeOutOfReach(OutOfReach):
+    """The bucket that the lake lies in."""
 
 
 class UnknownTable(IngestError):

@@ -7,11 +7,14 @@ import os
 import shutil
 import tempfile
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+from ingest.lake.errors import OutOfReach
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -92,6 +95,17 @@ def _missing_is_not_found(ask: Any, key: str) -> Any:
         raise
 
 
+@contextmanager
+def reaching(place: Place, error: type[OutOfReach] = OutOfReach) -> Iterator[None]:
+    """A server that is away must not be taken for a bucket that holds nothing."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as fault:
+        raise error(f"{place} can't be reached: {fault}. Try again when it can.") from fault
+
+
 def readable(place: Place) -> Any:
     """What pyarrow reads a file from."""
     return place.open_file() if isinstance(place, InBucket) else place
@@ -141,6 +155,19 @@ def put(place: Place, content: bytes) -> None:
     os.replace(temporary, place)
 
 
+def put_file(place: InBucket, path: Path) -> None:
+    """What it raises for, the caller removes: an error of the disk may leave an object that is cut short."""
+    with open(path, "rb") as file:
+        _send(file, place)
+    if size_of(place) != path.stat().st_size:
+        raise OSError(f"{place} has not the size of what was put there")
+
+
+def _send(file: IO[bytes], place: InBucket) -> None:
+    with bucket_files().open_output_stream(place.key) as out:
+        shutil.copyfileobj(file, out, _COPY_BYTES)
+
+
 def put_json(place: Place, document: Any) -> None:
     put(place, json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
 
@@ -179,8 +206,7 @@ class Landing:
             raise ValueError(f"{place} is in a bucket, and what is to be put there is not")
         size = self._file.seek(0, os.SEEK_END)
         self._file.seek(0)
-        with bucket_files().open_output_stream(place.key) as out:
-            shutil.copyfileobj(self._file, out, _COPY_BYTES)
+        _send(self._file, place)
         self._file.close()
         return size
 

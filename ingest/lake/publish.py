@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import overload
 
@@ -98,7 +97,7 @@ def _target(link: Path, job: str) -> str:
 
 def _words(pointer: InBucket, job: str) -> str:
     try:
-        with _reaching(pointer):
+        with places.reaching(pointer, LakeOutOfReach):
             target = pointer.read_bytes().decode("utf-8", "replace")
     except FileNotFoundError as missing:
         raise _not_published(job) from missing
@@ -106,17 +105,6 @@ def _words(pointer: InBucket, job: str) -> str:
     if folder != VERSIONS or not name.startswith(f"{job}.") or "/" in name:
         raise NotPublished(f"{pointer} does not name a version of job {job}. Ingest the job anew.")
     return target
-
-
-@contextmanager
-def _reaching(place: InBucket) -> Iterator[None]:
-    """A server that is away must not be taken for a bucket that holds nothing."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except OSError as fault:
-        raise LakeOutOfReach(f"{place} can't be reached: {fault}. Try again when it can.") from fault
 
 
 def _not_published(job: str) -> NotPublished:
@@ -145,7 +133,7 @@ def publish(data: Place, staging: Place, job: str, work: str, attempt: int) -> P
 
 def _point_to(version: InBucket, pointer: InBucket, job: str) -> None:
     """The manifest is written last: where it is, all of the version is."""
-    with _reaching(version):
+    with places.reaching(version, LakeOutOfReach):
         if places.size_of(version / MANIFEST) is None:
             raise NotPublished(f"{version} has no manifest: there is nothing to publish for job {job}")
         places.put(pointer, f"{VERSIONS}/{version.name}".encode())

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, Protocol
 
 from replay.bundle.container import Container, Readable
 from replay.bundle.content import content_id_of, manifest_digest
@@ -181,23 +181,39 @@ class IndexBuilder:
         file.write(_TAIL.pack(begin, at, len(ordered), content_id, magic))
 
 
+class Ranges(Protocol):
+    """The bytes of a pack by slices, as of a file that is mapped, wherever they lie."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> bytes: ...
+
+    def close(self) -> None:
+        """Lets go of them."""
+        ...
+
+
 class Pack:
     """Reads members of a pack by name, in any order."""
+
+    _map: Ranges
+    _file: BinaryIO | None
+    _data: BinaryIO | None
 
     def __init__(self, path: Path | str | BinaryIO):
         self.path = str(path) if isinstance(path, (str, Path)) else "pack"
         while True:
-            self._file: BinaryIO = open(path, "rb") if isinstance(path, (str, Path)) else path  # noqa: SIM115
+            file: BinaryIO = open(path, "rb") if isinstance(path, (str, Path)) else path  # noqa: SIM115
             try:
-                self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._file, self._map = file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
                 self.growing = self._read_tail()
-                self._data = self._open_data(self.growing)
+                self._data = open(data_path(self.path), "rb") if self.growing else file  # noqa: SIM115
                 return
             except (ValueError, struct.error):
-                self._file.close()
-                raise BundleError("the stored bundle is damaged", path=self.path, remedy="Upload it again") from None
+                file.close()
+                raise self._damaged() from None
             except FileNotFoundError:
-                self._file.close()
+                file.close()
                 if is_growing(self.path):
                     raise BundleError(
                         "the bytes of the stored bundle are gone",
@@ -206,25 +222,41 @@ class Pack:
                     ) from None
                 # It stopped growing between the two looks, and is one file by now.
 
+    @classmethod
+    def by_ranges(cls, ranges: Ranges, path: str) -> Pack:
+        """One that is no file of this machine; what grows is one."""
+        pack = cls.__new__(cls)
+        pack.path, pack._map, pack._file, pack._data = path, ranges, None, None
+        try:
+            pack.growing = pack._read_tail()
+            if pack.growing:
+                raise ValueError("its members lie elsewhere")
+        except (ValueError, struct.error):
+            ranges.close()
+            raise pack._damaged() from None
+        return pack
+
+    def _damaged(self) -> BundleError:
+        return BundleError("the stored bundle is damaged", path=self.path, remedy="Upload it again")
+
     def _read_tail(self) -> bool:
         """Whether it is one that grows."""
-        tail: tuple[int, int, int, bytes, bytes] = _TAIL.unpack_from(self._map, len(self._map) - _TAIL.size)
+        end = len(self._map)
+        tail: tuple[int, int, int, bytes, bytes] = _TAIL.unpack(self._map[max(0, end - _TAIL.size) : end])
         self._names_at, self._rows_at, self._count, content_id, magic = tail
         rows_end = self._rows_at + self._count * _ROW.size
         known = magic in (PACK_MAGIC, GROWING_MAGIC)
-        if not known or not self._names_at <= self._rows_at or rows_end + _TAIL.size != len(self._map):
+        if not known or not self._names_at <= self._rows_at or rows_end + _TAIL.size != end:
             raise ValueError("the tail contradicts the file")
         self.content_id = content_id.hex()
         self._names = _Names(self._map, self._rows_at, self._count)
         return magic == GROWING_MAGIC
 
-    def _open_data(self, growing: bool) -> BinaryIO:
-        return open(data_path(self.path), "rb") if growing else self._file
-
-    @property
-    def handle(self) -> int:
-        """The file that members' extents are of."""
-        return self._data.fileno()
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Of what members' extents are of, at most so many bytes."""
+        if self._data is None:
+            return self._map[offset : offset + size]
+        return os.pread(self._data.fileno(), size, offset)
 
     def __len__(self) -> int:
         return self._count
@@ -282,16 +314,34 @@ class Pack:
 
     def open(self, name: str) -> BinaryIO:
         """The member as a stream that can seek."""
-        return io.BufferedReader(_Extent(self.handle, *self.extent(name)), _CHUNK_BYTES >> 4)
+        return io.BufferedReader(_Extent(self.read_at, *self.extent(name)), _CHUNK_BYTES >> 4)
+
+    def changed(self) -> str | None:
+        """The first member, as they stand in the file, whose bytes are not those that were stored; reads all."""
+        placed = sorted((offset, size, name) for name, offset, size in self.extents())
+        return next((name for offset, size, name in placed if self._is_changed(name, offset, size)), None)
+
+    def _is_changed(self, name: str, offset: int, size: int) -> bool:
+        if name == MANIFEST:
+            return manifest_digest(self.read_at(offset, size)) != self.digest(name)
+        digest = hashlib.sha256()
+        for at in range(offset, offset + size, _CHUNK_BYTES):
+            digest.update(self.read_at(at, min(_CHUNK_BYTES, offset + size - at)))
+        return digest.digest() != self.digest(name)
+
+    def whole_content_id(self) -> str:
+        """What its index comes to; in a pack that is whole, `content_id`."""
+        return content_id_of((name, self.digest(name)) for name in self.names())
 
     def close(self) -> None:
         """Lets go of the file."""
         self._map.close()
-        self._data.close()
-        self._file.close()
+        for file in (self._data, self._file):
+            if file is not None:
+                file.close()
 
     def _row(self, i: int) -> tuple[int, int, int, int, bytes]:
-        return _ROW.unpack_from(self._map, self._rows_at + i * _ROW.size)
+        return _row_at(self._map, self._rows_at, i)
 
     def _find(self, name: str) -> int | None:
         raw = name.encode("utf-8", "surrogatepass")
@@ -305,26 +355,31 @@ def is_growing(path: Path | str) -> bool:
         return file.read(len(GROWING_MAGIC)) == GROWING_MAGIC
 
 
+def _row_at(data: Ranges, rows_at: int, i: int) -> tuple[int, int, int, int, bytes]:
+    begin = rows_at + i * _ROW.size
+    return _ROW.unpack(data[begin : begin + _ROW.size])
+
+
 class _Names(Sequence[bytes]):
     """The sorted names, read from the file where they are asked for. Order of UTF-8 is order of code points."""
 
-    def __init__(self, data: mmap.mmap, rows_at: int, count: int):
+    def __init__(self, data: Ranges, rows_at: int, count: int):
         self._data, self._rows_at, self._count = data, rows_at, count
 
     def __len__(self) -> int:
         return self._count
 
     def __getitem__(self, i: int) -> bytes:  # type: ignore[override]
-        at, length, _, _, _ = _ROW.unpack_from(self._data, self._rows_at + i * _ROW.size)
+        at, length, _, _, _ = _row_at(self._data, self._rows_at, i)
         return self._data[at : at + length]
 
 
 class _Extent(io.RawIOBase):
     """A part of a file as a stream of its own; shares no position with others."""
 
-    def __init__(self, handle: int, offset: int, size: int):
+    def __init__(self, read: Callable[[int, int], bytes], offset: int, size: int):
         super().__init__()
-        self._handle, self._offset, self._size, self._at = handle, offset, size, 0
+        self._read, self._offset, self._size, self._at = read, offset, size, 0
 
     def readable(self) -> bool:
         return True
@@ -342,7 +397,7 @@ class _Extent(io.RawIOBase):
 
     def readinto(self, target: memoryview, /) -> int:  # type: ignore[override]
         wanted = max(0, min(len(target), self._size - self._at))
-        data = os.pread(self._handle, wanted, self._offset + self._at)
+        data = self._read(self._offset + self._at, wanted)
         target[: len(data)] = data
         self._at += len(data)
         return len(data)

@@ -8,11 +8,11 @@ from bench.without_spark import ingest_here
 from ingest.jobs.finish import finish
 from ingest.jobs.growing import decode_growing, numbered
 from ingest.jobs.parts import CutTask, PartSummary, PartTask, cut, work
+from ingest.lake.packs import open_pack
 from ingest.lake.publish import publish, published_folder
 from ingest.lake.readers import Lake, PublishedJob
 from ingest.transforms.planning import Plan
 from replay.bundle.members import MANIFEST
-from replay.bundle.pack import Pack
 from replay.model import Manifest
 
 
@@ -38,7 +38,9 @@ def next_version(pack: Path, data: Path, version: int, *, segment_bytes: int) ->
     return Lake(data).job("j_1"), result
 
 
-def version_here(job: str, pack: Path, before: Path | None, staging: Path, *, segment_bytes: int) -> dict[str, Any]:
+def version_here(
+    job: str, pack: Path | str, before: Path | None, staging: Path, *, segment_bytes: int
+) -> dict[str, Any]:
     """Fills the staging folder; `decoded`: how many bytes were read for it."""
     decoded = [0]
     staging.mkdir(parents=True)
@@ -49,7 +51,7 @@ def version_here(job: str, pack: Path, before: Path | None, staging: Path, *, se
         parts = numbered(plan.parts(dict(map(cut, to_cut))), first)
         return [work(PartTask(part, str(pack), str(staging), plan.tasks, None, goes_on)) for part in parts]
 
-    with closing(Pack(pack)) as opened:
+    with closing(open_pack(pack)) as opened:
         manifest = Manifest.from_json(opened.read(MANIFEST))
         plan, summaries = decode_growing(opened, manifest, before, staging, decode, segment_bytes=segment_bytes)
     result = finish(job, staging, pack, manifest, plan, summaries, growing=True)

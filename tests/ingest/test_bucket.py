@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -10,14 +11,18 @@ from pathlib import Path
 import pytest
 
 from bench.without_spark import ingest_here
+from ingest.lake import packs
 from ingest.lake.askable import Asked
 from ingest.lake.errors import LakeOutOfReach, NotPublished
 from ingest.lake.manifest import LakeManifest
+from ingest.lake.packs import open_pack
 from ingest.lake.places import InBucket, bucket_files, names_in, place_of, put, size_of
 from ingest.lake.publish import discard, job_link, publish, published_folder, unpublish, version_folder
 from ingest.lake.readers import Lake
 from ingest.lake.schema import LAKE_TABLES
 from ingest.launch import ReplayLimits, run_question
+from replay.bundle.pack import Pack
+from replay.errors import BundleError
 from tests.ingest.inprocess import ingested_here, rows_of
 from tests.ingest.made import random_recording
 from tests.services.processes import free_port
@@ -58,6 +63,43 @@ def test_every_table_in_a_bucket_has_the_rows_of_one_in_a_folder(root: InBucket,
     log = here.rows("SELECT task, attempt, thread, epoch FROM counts LIMIT 1")[0]
     asked = "SELECT count(*), min(seq), max(seq) FROM {}"
     assert there.rows(asked.format(there.log_source(*log))) == here.rows(asked.format(here.log_source(*log)))
+
+
+def test_a_pack_in_a_bucket_is_read_by_ranges_as_a_file_is(root: InBucket, pack: Path, monkeypatch):
+    put(root / "j_1.pack", pack.read_bytes())
+    monkeypatch.setattr(packs, "BLOCK_BYTES", 1000)
+    with closing(Pack(pack)) as here, closing(open_pack(root / "j_1.pack")) as there:
+        assert list(there.extents()) == list(here.extents()) and there.content_id == here.content_id
+        assert len(there) > 20 and there.unpacked_bytes == here.unpacked_bytes > 2 * packs.BLOCK_BYTES
+        for name in here.names():
+            with there.open(name) as stream:
+                assert stream.read() == there.read(name) == here.read(name), name
+        assert there.changed() is None and there.whole_content_id() == there.content_id
+
+
+def test_a_pack_that_was_changed_names_the_member_and_one_cut_short_is_damaged(root: InBucket, pack: Path):
+    whole = bytearray(pack.read_bytes())
+    with closing(Pack(pack)) as here:
+        name, offset, _ = next(one for one in here.extents() if one[0].endswith(".det") and one[2])
+    whole[offset] ^= 1
+    put(root / "changed.pack", bytes(whole))
+    put(root / "cut.pack", bytes(whole[:-1]))
+    with closing(open_pack(root / "changed.pack")) as there:
+        assert there.changed() == name
+    with pytest.raises(BundleError, match="damaged"):
+        open_pack(root / "cut.pack")
+    with pytest.raises(FileNotFoundError):
+        open_pack(root / "none.pack")
+
+
+def test_the_tables_of_a_pack_in_a_bucket_are_those_of_a_file(root: InBucket, pack: Path, tmp_path: Path):
+    put(root / "j_1.pack", pack.read_bytes())
+    here, _ = ingested_here(pack, tmp_path)
+    version = version_folder(root, "j_1", "w", 0)
+    ingest_here("j_1", root / "j_1.pack", version)
+    publish(root, version, "j_1", "w", 0)
+    there = Lake(root).job("j_1")
+    assert all(rows_of(there, table) == rows_of(here, table) for table in LAKE_TABLES)
 
 
 def test_a_version_is_seen_when_its_pointer_is_put_and_refused_before_it_is_whole(root: InBucket, pack: Path):

@@ -10,7 +10,7 @@ from bench.standalone import Standalone, standalone
 from bench.without_spark import ingest_here
 from ingest.jobs.cluster import OtherCodeError, SameCode, code_digest, own_settings
 from ingest.lake.manifest import LakeManifest
-from ingest.lake.places import Place, place_of, readable
+from ingest.lake.places import Place, place_of, put, readable
 from ingest.lake.publish import publish, staging_folder, version_folder
 from ingest.lake.readers import Lake
 from ingest.launch import IngestRequest, Progress, SparkDriver
@@ -59,11 +59,13 @@ def test_a_cluster_that_loses_a_worker_midway_writes_what_one_machine_writes(
 
     data, log = tmp_path / "data", tmp_path / "driver.log"
     staging = staging_folder(data, "w", 0)
-    in_bucket = version_folder(place_of(f"s3://{BUCKET}/cluster"), "j_1", "w", 0)
+    root = place_of(f"s3://{BUCKET}/cluster")
+    in_bucket, stored = version_folder(root, "j_1", "w", 0), root / "bundles" / "j_1.pack"
+    put(stored, large_pack.read_bytes())
     driver = SparkDriver(data, log)
     try:
         result = driver.ingest(IngestRequest("j_1", large_pack, staging, "w", 0), lose_one_at_work)
-        driver.ingest(IngestRequest("j_1", large_pack, str(in_bucket), "w", 0))
+        driver.ingest(IngestRequest("j_1", str(stored), str(in_bucket), "w", 0))
     finally:
         driver.stop()
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from dashboard import payloads, replaying, store
+from dashboard import bundles, payloads, replaying
 from dashboard.management.base import Command as Base
 from dashboard.management.base import Failure, Outcome, WrongUse
 from dashboard.models import Job
@@ -38,23 +40,29 @@ class Command(Base):
         other_task = options["other_task"] or options["task"]
         if second == options["job"] and (options["task"], attempt) == (other_task, other):
             raise WrongUse("Name two attempts: these are one and the same.")
-        with open_bundle(_path(options["job"])) as one, open_bundle(_path(second)) as two:
+        with (
+            _bundle_of(options["job"]) as path, open_bundle(path) as one,
+            _bundle_of(second) as other_path, open_bundle(other_path) as two,
+        ):  # fmt: skip
             names = _names(options["job"], second, (options["task"], attempt), (other_task, other))
             sides = Side(one, options["task"], attempt, names[0]), Side(two, other_task, other, names[1])
             report = compare_attempts(*sides)
         return Outcome(report["sentence"], report)
 
 
-def _path(target: str) -> Path:
+@contextmanager
+def _bundle_of(target: str) -> Iterator[Path]:
     if not replaying.is_job_id(target):
         if not Path(target).exists():
             raise Failure(f"{target} is neither a job's id nor a path that exists.")
-        return Path(target)
+        yield Path(target)
+        return
     open_folder()
     if not Job.objects.filter(id=target).exists():
         raise Failure(f"There is no job {target} in this data folder; a path is forced by ./{target}.")
     payloads.note_command(target, "compare")
-    return store.pack_path(target)
+    with bundles.bundle(target) as path:
+        yield path
 
 
 def _names(first: str, second: str, one: tuple[str, int], other: tuple[str, int]) -> tuple[str, str]:

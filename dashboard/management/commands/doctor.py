@@ -14,6 +14,7 @@ from dashboard.management.base import Command as Base
 from dashboard.models import Job
 from dashboard.opening import open_folder
 from dashboard.stored import damages
+from ingest.lake.errors import OutOfReach
 
 
 class Command(Base):
@@ -43,6 +44,8 @@ def _stored(*, checksums: bool, mend: bool) -> Finding:
     try:
         open_folder()
         found = list(damages(checksums=checksums, mend=mend))
+    except OutOfReach as error:
+        return Finding("jobs", False, str(error))
     except (DatabaseError, OSError) as error:
         return Finding("jobs", False, f"{type(error).__name__}: {error}")
     looked = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from dashboard import payloads, store
+from dashboard import bundles, payloads
 from dashboard.management.base import Command as Base
 from dashboard.management.base import Failure, Outcome
 from dashboard.models import Job
@@ -28,7 +28,8 @@ class Command(Base):
         if job is None:
             raise Failure(f"There is no job {options['job']} in this data folder; `jobs` lists them.")
         payloads.note_command(job.id, f"export to {options['out'].name}")
-        members = export(store.pack_path(job.id), options["out"])
+        with bundles.bundle(job.id) as pack:
+            members = export(pack, options["out"])
         fields = {"job": job.id, "out": str(options["out"]), "members": members, "content_id": job.content_id}
         return Outcome(f"Wrote {members} members to {options['out']}.", fields)
 
@@ -38,7 +39,5 @@ def export(pack_path: Path, out: Path) -> int:
     from replay.bundle.giving_back import give_back
     from replay.bundle.pack import Pack
 
-    if not pack_path.exists():
-        raise Failure("The job's bundle is no longer in the store.")
     with closing(Pack(pack_path)) as pack:
         return give_back(pack, out)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandParser
 
-from dashboard import junit, payloads, replaying, store
+from dashboard import bundles, junit, payloads, replaying
 from dashboard.looking import Look, in_words
 from dashboard.management.base import ERROR, GOOD, NOT_GOOD, OPERATING, Failure, Outcome, WrongUse
 from dashboard.management.base import Command as Base
@@ -109,14 +111,16 @@ class Command(Base):
 
     def _replays(self, target: str, wanted: replaying.Wanted) -> list[dict[str, Any]]:
         if not replaying.is_job_id(target):
-            return replaying.replay_path(self._bundle_of(target), wanted)
+            with self._bundle_of(target) as path:
+                return replaying.replay_path(path, wanted)
         return replaying.replay_job(self._job(target), wanted, self.stderr.write)
 
     def _looked(self, target: str, wanted: replaying.Wanted, look: Look) -> list[dict[str, Any]]:
         try:
             if replaying.is_job_id(target):
                 return replaying.look_into_job(self._job(target), wanted, look, self.stderr.write)
-            return replaying.look_into_path(self._bundle_of(target), wanted, look)
+            with self._bundle_of(target) as path:
+                return replaying.look_into_path(path, wanted, look)
         except WrongSearch as wrong:
             raise WrongUse(f"--at can't be read. {wrong}") from None
 
@@ -127,7 +131,8 @@ class Command(Base):
             raise WrongUse(
                 "--shrink goes to the first divergence: --until, --on-divergence and --hunt do not go with it."
             )
-        made = replaying.shrink_path(self._bundle_of(targets[0]), wanted, options["shrink"])
+        with self._bundle_of(targets[0]) as path:
+            made = replaying.shrink_path(path, wanted, options["shrink"])
         left = "units" if "units" in made else "members"
         how = " ".join(f"--{name} {value}" for name, value in made["replay_with"].items())
         more = (
@@ -139,16 +144,15 @@ class Command(Base):
         )
         return Outcome(text, made)
 
-    def _bundle_of(self, target: str) -> Path:
+    @contextmanager
+    def _bundle_of(self, target: str) -> Iterator[Path]:
         if replaying.is_job_id(target):
-            path = store.pack_path(self._job(target).id)
-            if not path.exists():
-                raise Failure("The job's bundle is no longer in the store.")
-            return path
-        path = Path(target)
-        if not path.exists():
+            with bundles.bundle(self._job(target).id) as stored:
+                yield stored
+        elif Path(target).exists():
+            yield Path(target)
+        else:
             raise Failure(f"{target} is neither a job's id nor a path that exists.")
-        return path
 
     def _job(self, target: str) -> Job:
         open_folder()

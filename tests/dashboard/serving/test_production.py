@@ -58,7 +58,8 @@ def test_the_deployment_check_is_clean_in_production(data: Path) -> None:
     ("name", "value"),
     [
         ("DATABASE_URL", "mysql://h/d"),
-        ("STORE_URI", "s3://bucket/store"),
+        ("STORE_URI", "s3:///store"),
+        ("CLONOSCOPE_BUNDLE_CACHE_BYTES", "0"),
         ("LAKE_URI", "s3:///lake"),
         ("LAKE_URI", "gs://bucket/lake"),
         ("SPARK_MASTER", "spark:head"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,7 +15,7 @@ from django.test import Client
 
 from bench.growing import Growth
 from bench.server_process import wait_until
-from dashboard import folder, following, jobs, store
+from dashboard import bundles, copies, folder, following, jobs, store
 from dashboard.following import Following
 from dashboard.management import followed as command
 from dashboard.models import Job, Quota, Work
@@ -25,12 +26,18 @@ from dashboard.work.claim import claim
 from dashboard.work.follow import COMPLETE, follow
 from dashboard.work.owner import this_process
 from dashboard.work.service import WorkService
-from ingest.lake.places import InBucket
+from ingest.lake import sending
+from ingest.lake.manifest import LakeManifest
+from ingest.lake.places import InBucket, names_in
+from ingest.lake.publish import published_folder
+from ingest.lake.readers import Lake
+from ingest.lake.schema import LAKE_TABLES
 from ingest.launch import DriverDied, IngestRequest, IngestResult
 from replay.bundle.pack import Pack, is_growing
 from replay.errors import BundleError
-from tests.ingest.inprocess import version_here
+from tests.ingest.inprocess import ingested_here, rows_of, version_here
 from tests.ingest.made import random_recording
+from tests.services.s3 import BUCKET
 
 DEAD = this_process().rpartition("/")[0] + "/1"
 """Who had the same number as this process, and began before it."""
@@ -122,6 +129,48 @@ def test_a_job_grows_with_its_folder_until_that_is_complete(
     assert not job.following and not is_growing(store.pack_path(job.id)) and not store.data_path(job.id).exists()
     with closing(Pack(store.pack_path(job.id))) as pack:
         assert pack.content_id == job.content_id
+
+
+def test_what_has_grown_is_an_object_in_the_end(
+    owner: User, data: Path, bucket: None, growth: Growth, service: WorkService, settings, monkeypatch
+) -> None:
+    """Killed when it was put, and before it grew no more, it is put once more."""
+    settings.STORE_BUCKET = root = InBucket(f"{BUCKET}/growing/{data.parent.name}")
+    with following.beginning(owner, growth.folder, threading.Event()) as found:
+        assert found is not None
+        job, one = found
+        service.run_only(Work.objects.get(target=job.id).id)
+        growth.grow(1)
+        growth.write_manifest(complete=True)
+        with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
+            killed.setattr(copies, "take", interrupted)
+            follow(one, threading.Event(), service.run_only)
+    assert is_growing(store.pack_path(job.id)) and bundles.is_stored(job.id) and not job.facts.get("complete")
+    assert list(damages(checksums=True, mend=False)) == []
+    with following.following(job) as again:
+        assert again is not None and follow(again, threading.Event(), service.run_only) == COMPLETE
+    job.refresh_from_db()
+    assert (job.status, job.following, job.facts["complete"]) == ("ready", False, True)
+    assert not list(store.bundles().iterdir()) and names_in(root / "bundles") == [f"{job.id}.pack"]
+    with bundles.opened(job.id) as pack:
+        assert pack.content_id == job.content_id
+    assert list(damages(checksums=True, mend=False)) == []
+    store.data_path(job.id).write_bytes(b"left by who was killed just then")
+    leftovers.remove()
+    assert not list(store.bundles().iterdir())
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_bundle_that_grows_here_is_not_begun_where_tasks_are_elsewhere(owner: User, growth: Growth, settings) -> None:
+    settings.STORE_BUCKET, settings.SPARK_MASTER = InBucket("bucket/store"), "spark://head:7077"
+    with (
+        pytest.raises(jobs.Refused, match=r"tasks of a cluster \(SPARK_MASTER\) can't reach"),
+        following.beginning(owner, growth.folder, threading.Event()),
+    ):
+        pass
 
 
 def test_who_was_killed_is_followed_on_by_the_next(owner: User, growth: Growth, service: WorkService) -> None:
@@ -265,14 +314,46 @@ def test_the_switch_on_the_page(begun: tuple[Job, Following], growth: Growth, se
     assert client.get(f"/api/v1/jobs/{job.id}").json()["following"] is True
 
 
-def test_a_lake_in_a_bucket_follows_nothing_and_says_so(owner: User, growth: Growth, settings) -> None:
-    settings.LAKE_ROOT = InBucket("bucket/prefix")
-    with (
-        pytest.raises(jobs.Refused, match="Tables lie in a bucket"),
-        following.beginning(owner, growth.folder, threading.Event()),
-    ):
-        pass
-    assert not Job.objects.exists()
+def test_versions_in_a_bucket_share_what_is_settled(
+    owner: User, data: Path, bucket: None, growth: Growth, service: WorkService, settings, monkeypatch
+) -> None:
+    settings.LAKE_ROOT = root = InBucket(f"{BUCKET}/grown/{data.parent.name}")
+    put, sent = sending.put_file, list[set[str]]()
+
+    def noted(place: InBucket, path: Path) -> None:
+        sent[-1].add(path.relative_to(data / "staging").as_posix().partition("/")[2])
+        put(place, path)
+
+    monkeypatch.setattr(sending, "put_file", noted)
+    with following.beginning(owner, growth.folder, threading.Event()) as found:
+        assert found is not None
+        job, one = found
+
+        def then(_: int) -> None:
+            if len(store.grown_of(job.id)) == 1:
+                assert leftovers.remove() == []
+            files = {file.path for file in LakeManifest.read(published_folder(root, job.id)).files}
+            assert names_in(root / "lake" / ".versions") == [published_folder(root, job.id).name]
+            shared.append(len(files - sent[-1]))
+            sent.append(set())
+            if len(shared) == 2:  # as where its process was killed before it could be kept
+                shutil.rmtree(store.grown())
+            if growth.left:
+                growth.grow(0.2)
+            elif not complete.is_set():
+                complete.set()
+                growth.write_manifest(complete=True)
+
+        shared, complete = list[int](), threading.Event()
+        sent.append(set())
+        assert follow(one, threading.Event(), seen_to(service, then)) == COMPLETE
+    job.refresh_from_db()
+    assert (job.status, job.following) == ("ready", False) and len(shared) > 3
+    assert shared[0] == shared[2] == 0 < min(shared[1], shared[-1])
+    assert store.grown_of(job.id) == [] and not list(settings.STAGING.iterdir())
+    there, (whole, _) = Lake(root).job(job.id), ingested_here(store.pack_path(job.id), data / "whole")
+    for table in LAKE_TABLES:
+        assert sorted(map(str, rows_of(there, table))) == sorted(map(str, rows_of(whole, table))), table
 
 
 def test_what_was_stored_at_once_has_nothing_to_follow(owner: User, growth: Growth) -> None:
