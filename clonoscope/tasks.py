@@ -209,7 +209,7 @@ class Task:
         """Gives what is found, and takes each as it is given: offsets count from `first`. Cheaper than `take`."""
         log, retried = self.log, self._retried
         take = log.take
-        number = self.number_of(topic, partition)
+        number = self._number_of(topic, partition)
         for offset, record in enumerate(found, whole(first, "an offset")):
             if retried is not None:
                 retried.took((topic, partition), offset, offset + 1)
@@ -236,7 +236,7 @@ class Task:
         if not isinstance(sha256, str):
             raise WrongUse(f"a hash is hexadecimal digits, not a value of the type {type(sha256).__qualname__}")
         log = self.log
-        number = self.number_of(topic, partition)
+        number = self._number_of(topic, partition)
         log.flush_advance()
         log.name(number)
         hashed = self.recording.redaction.hashed(sha256) if sha256 else {}
@@ -249,8 +249,7 @@ class Task:
             for offset, record in enumerate(records, first):
                 self._put(w.RECORD, {"input": number, "offset": offset, "record": self._kept(record)})
 
-    def number_of(self, topic: str, partition: int) -> int:
-        """Of an input, in this attempt's log."""
+    def _number_of(self, topic: str, partition: int) -> int:
         try:
             return self.log.inputs[topic, partition]
         except (KeyError, TypeError):

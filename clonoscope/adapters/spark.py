@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import get_ident
+from types import FrameType
 from typing import Any, TypeVar
 
 from clonoscope import identity
@@ -31,7 +31,7 @@ from clonoscope.words import ADVANCE_MOST, H_PROGRESS
 T = TypeVar("T")
 _log = logging.getLogger("clonoscope")
 _NOT_ASKED = object()
-set_current, reset_current = current.set, current.reset
+get_current = current.get
 
 
 def recorder(
@@ -230,6 +230,10 @@ class RecordedFunction(_Recorded):
 
     def __init__(self, settings: Settings, what: Callable[..., Any], vertex: str = ""):
         super().__init__(settings, what, vertex)
+        # Whose rows are taken in a hurry, while it is this thread's.
+        self._log: Any = None
+        self._looked_up: work.Work | None = None
+        self._alone = False
         functools.update_wrapper(self, what)
 
     @property
@@ -238,15 +242,14 @@ class RecordedFunction(_Recorded):
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """In a worker for a row, a batch or a group of rows; in the driver for a batch of the stream."""
-        at_work = self._work
-        if at_work is None or not at_work.only_counts or keywords or get_ident() != at_work.thread:
+        log = self._log
+        if get_current() is not log or keywords:
             return self._called(arguments, keywords)
-        # A row of which nothing is kept but that it was taken, and most are: what `Work.row` and `TaskLog.take` do is
-        # written out, as each call on the way of a row costs the job a hundredth of what it may.
-        log = at_work.log
+        # A row of which nothing is kept but that it was taken, of a function that has the Spark task to itself: what
+        # `TaskLog.take` does is written out, as each call on the way of a row costs the job a hundredth of what it may.
         adv = log.adv
         if adv == ADVANCE_MOST:
-            log.take(at_work.input, log.next_offset)
+            log.take(log.input, log.next_offset)
         else:
             log.next_offset = until = log.next_offset + 1
             log.adv = adv + 1
@@ -254,24 +257,34 @@ class RecordedFunction(_Recorded):
                 log.view[H_PROGRESS] = until - log.lead
             except IndexError:
                 log.no_room()
-        token = set_current(log)
         try:
             return self._what(*arguments)
         except BaseException as fault:
-            at_work.fail(fault)
+            if self._work is not None:
+                self._work.fail(fault)
             raise
-        finally:
-            reset_current(token)
 
     def _called(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         at_work = self._at_work()
         if at_work is not None:
-            if at_work.row_by_row and not keywords:
-                return at_work.row(self._what, arguments)
-            return at_work.call(self._what, arguments, keywords)
+            if not at_work.row_by_row or keywords:
+                return at_work.call(self._what, arguments, keywords)
+            found = at_work.row(self._what, arguments)
+            if at_work.may_stay and not self._settings.intercept and self._is_alone(at_work, sys._getframe(2)):
+                self._log = at_work.stays(self._hurries_no_more)
+            return found
         if self._context is None and len(arguments) == 2 and hasattr(arguments[0], "sparkSession"):
             return self._batch(*arguments)
         return self._what(*arguments, **keywords)
+
+    def _hurries_no_more(self) -> None:
+        self._log = None
+
+    def _is_alone(self, at_work: work.Work, caller: FrameType | None) -> bool:
+        """Whether Spark's worker executes nothing else between two rows that might ask anything; looked up once."""
+        if self._looked_up is not at_work:
+            self._looked_up, self._alone = at_work, work.is_alone(caller)
+        return self._alone
 
     def _batch(self, frame: Any, batch: int) -> Any:
         place = work.place_of_driver(frame, batch)

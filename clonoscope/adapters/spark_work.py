@@ -6,11 +6,12 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from pathlib import Path
 from threading import get_ident
+from types import FrameType
 from typing import Any
 
 from clonoscope.adapters import spark_values as values
@@ -178,11 +179,6 @@ class Taking:
         record = self.record_of(row)
         return {"of": record} if record is not None else {} if self.one_by_one else {"source": []}
 
-    @property
-    def number(self) -> int:
-        """Of the input that rows come from, in the attempt's log."""
-        return self.task.number_of(self._topic, self._partition)
-
     def row(self, found: Any) -> None:
         """One row, or what a function was given of it."""
         offset, self.next = self.next, self.next + 1
@@ -253,10 +249,14 @@ class Work:
         # Whether a writer has rows that it may keep until it is closed.
         self._keeps = False
         self.taking = Taking(task, place, hashes=hashes)
-        self.thread = get_ident()
-        # Whether rows are counted by the log alone, as nothing else is kept of them: by which log, of which input.
+        self._thread = get_ident()
+        # Whether rows are counted by the log alone, as nothing else is kept of them; what undoes that it stays where
+        # it is asked, and who is told.
         self.only_counts = False
-        self.log, self.input = task.log, -1
+        self._log = task.log
+        self._staying: Token[Any] | None = None
+        self._stays_no_more: Callable[[], None] | None = None
+        self._has_threads = False
         task.begin_epoch(place.batch, because=place.because)
 
     def call(
@@ -276,7 +276,7 @@ class Work:
             self.row_by_row = self.taking.one_by_one = True
             self._tell_how(ROWS)
             return self.row(function, arguments)
-        if get_ident() != self.thread:
+        if get_ident() != self._thread:
             self._tell_of_threads()
         calling = object()
         self._tell_how(CALLS)
@@ -305,9 +305,14 @@ class Work:
 
     def row(self, function: Callable[..., Any], arguments: tuple[Any, ...], form: str = ROWS) -> Any:
         """As `call`, of a function that is called for each row."""
-        if get_ident() != self.thread:
+        if get_ident() != self._thread:
             self._tell_of_threads()
-        token = current.set(self._takes_row(arguments[0] if len(arguments) == 1 else arguments, form))
+        if self.only_counts:
+            log = self._log
+            log.take(log.input, log.next_offset)
+        else:
+            log = self._takes_row(arguments[0] if len(arguments) == 1 else arguments, form)
+        token = current.set(log)
         try:
             found = function(*arguments)
         except BaseException as fault:
@@ -321,18 +326,35 @@ class Work:
         return found
 
     def _takes_row(self, row: Any, form: str) -> TaskLog:
-        self._take_stock()
         self._take(self.taking.row, row)
         if self.border is not None:
             self.border.row(row, form)
         elif self.taking.only_counts and not self.over:
-            self.log, self.input, self.only_counts = self.task.log, self.taking.number, True
+            self._log, self.only_counts = self.task.log, True
         return self.task.log
+
+    @property
+    def may_stay(self) -> bool:
+        """Whether rows come from one thread, and are only counted."""
+        return self.only_counts and not self._has_threads
+
+    def stays(self, no_more: Callable[[], None]) -> TaskLog:
+        """What is asked in this thread is this task's from here on, until something else than a row comes."""
+        if self._staying is None:
+            self._staying = current.set(self._log)
+        self._stays_no_more = no_more
+        return self._log
 
     def _take_stock(self) -> None:
         """Of what the log counted alone."""
+        if self._stays_no_more is not None:
+            self._stays_no_more()
+        if self._staying is not None:
+            with suppress(ValueError):  # another thread's, which does it at the end
+                current.reset(self._staying)
+                self._staying = None
         if self.only_counts:
-            self.only_counts, self.taking.next = False, self.log.next_offset
+            self.only_counts, self.taking.next = False, self._log.next_offset
 
     # --- writers of `foreach` ---
 
@@ -371,7 +393,8 @@ class Work:
                 self.task.sent()
 
     def _tell_of_threads(self) -> None:
-        self.thread = get_ident()
+        self._thread, self._has_threads = get_ident(), True
+        self._take_stock()
         self.task.log.gap("rows of this partition are processed by several threads, in an order nobody records")
 
     def _argument(self, one: Any, calling: object) -> Any:
@@ -466,6 +489,33 @@ def begin(
     made = Work(task, place, hashes=hashes, results=results)
     _at_work.append(made)
     return made
+
+
+def is_alone(caller: FrameType | None) -> bool:
+    """Whether Spark's worker calls but this one function for each row. Of a worker that is made otherwise than those
+    that are known, and of several functions in one, it isn't said."""
+    frames: list[FrameType] = []
+    while caller is not None and len(frames) < _MOST_FRAMES:
+        frames.append(caller)
+        caller = caller.f_back
+    names = [(str(one.f_globals.get("__name__")), one.f_code.co_name) for one in frames]
+    for known, has_one in _WORKERS:
+        if tuple(names[: len(known)]) == known:
+            return has_one(frames[len(known) - 1])
+    return False
+
+
+_WORKER, _UTIL = "pyspark.worker", "pyspark.util"
+_MOST_FRAMES = 4
+# Who calls a function in PySpark 4, innermost first, and whether its loop over rows, or over functions, has but one:
+# columns of Arrow, by a Python that has a frame for a comprehension or has none, and rows that are pickled.
+_BY_COLUMNS = ((_WORKER, "_evaluate_batch_udf"), (_UTIL, "wrapper"), (_WORKER, "func"))
+_BY_ROWS = ((_UTIL, "wrapper"), (_WORKER, "<lambda>"), (_WORKER, "<genexpr>"))
+_WORKERS: tuple[tuple[tuple[tuple[str, str], ...], Callable[[FrameType], bool]], ...] = (
+    (((_WORKER, "<listcomp>"), *_BY_COLUMNS), lambda frame: len(frame.f_locals.get("udf_infos", ())) == 1),
+    (_BY_COLUMNS, lambda frame: len(frame.f_locals.get("udf_infos", ())) == 1),
+    (_BY_ROWS, lambda frame: frame.f_code.co_freevars == ("arg_offsets", "f")),
+)
 
 
 def _watch_ends() -> None:
