@@ -1,7 +1,8 @@
 """What recording costs a job of Spark: the same function over the same batches, recorded and not, in one session.
 
-`python -m bench.recorder_spark`. All sides in turn, in the same workers; the time of a batch is Spark's own. What a
-function alone takes is told beside it, in CPU time, as others may use the machine.
+`python -m bench.recorder_spark`. All sides in turn, forwards and backwards, in the same workers; the time of a batch is
+Spark's own, and what is left is told of each round. What a function alone takes is told beside it, in CPU time, as
+others may use the machine.
 """
 
 from __future__ import annotations
@@ -96,32 +97,44 @@ def spark_job(folder: Path, rows: int, batches: int, rounds: int) -> dict[str, A
     spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     times: dict[str, list[float]] = {side: [] for side in functions}
+    left: dict[str, list[float]] = {side: [] for side in functions if side != "plain"}
     for number in range(rounds + 1):
-        for side, function in functions.items():
-            took = batch_ms(spark, folder, f"{side}_{number}", function)
-            times[side] += took if number else []
+        took: dict[str, list[float]] = {}
+        for side in list(functions) if number % 2 else list(functions)[::-1]:
+            took[side] = batch_ms(spark, folder, f"{side}_{number}", functions[side])
+        for side in functions if number else ():
+            times[side] += took[side]
+        for side in left if number else ():
+            left[side].append(sum(took["plain"]) / sum(took[side]))
     spark.stop()
-    took_ms = {side: statistics.median(found) for side, found in times.items()}
     return {
-        "throughput_left": {side: round(took_ms["plain"] / of, 4) for side, of in took_ms.items() if side != "plain"},
-        "us_a_row": {side: round(of / rows * 1000, 2) for side, of in took_ms.items()},
+        "throughput_left": {side: _spread(found) for side, found in left.items()},
+        "by_totals": {side: round(sum(times["plain"]) / sum(times[side]), 4) for side in left},
+        "us_a_row": {side: round(statistics.median(of) / rows * 1000, 2) for side, of in times.items()},
         "bytes_a_row": round(size_of(folder / "spark") / (rows * batches * (rounds + 1) * 2), 2),
+        "rounds": rounds,
         "batches_measured": len(times["plain"]),
     }
+
+
+def _spread(ratios: list[float]) -> dict[str, float]:
+    """Of rounds, in each of which the sides took turns: the machine's speed changes from one to the next."""
+    quarters = statistics.quantiles(ratios, n=4)
+    return {"median": round(quarters[1], 4), "from": round(quarters[0], 4), "to": round(quarters[2], 4)}
 
 
 def main() -> int:
     """Prints the numbers as one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000, help="of each batch")
-    parser.add_argument("--batches", type=int, default=6, help="of each query; its first warms up")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--batches", type=int, default=4, help="of each query; its first warms up")
+    parser.add_argument("--rounds", type=int, default=12)
     chosen = parser.parse_args()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH", "")]))
     folder = Path(tempfile.mkdtemp(prefix="clonoscope-bench-"))
     try:
-        alone = function_us(folder / "alone", chosen.rows, 2 * chosen.rounds + 1)
+        alone = function_us(folder / "alone", chosen.rows, 7)
         numbers = spark_job(folder / "job", chosen.rows, chosen.batches, chosen.rounds)
         print(json.dumps(numbers | {"function_us_a_row": alone}))
     finally:
