@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from clonoscope import identity
+from clonoscope.adapters import spark_places as places
 from clonoscope.adapters import spark_work as work
 from clonoscope.adapters.spark_border import CALLS, tell_how
 from clonoscope.adapters.spark_values import observe_actions, plain
@@ -207,15 +208,15 @@ class _Recorded:
     def _at_work(self) -> work.Work | None:
         """On this Spark task; None where there is no batch of a stream."""
         if self._contexts is None:
-            self._contexts = work.context_class()
+            self._contexts = places.context_class()
         context = self._contexts._taskContext
         if context is not self._context:
             self._context = context
-            place = work.place_of_task(context)
+            place = places.place_of_task(context)
             self._work = None if place is None else self._begun(place)
         return self._work
 
-    def _begun(self, place: work.Place) -> work.Work | None:
+    def _begun(self, place: places.Place) -> work.Work | None:
         try:
             recording = self._settings.recording()
             made = self._settings
@@ -283,14 +284,14 @@ class RecordedFunction(_Recorded):
     def _is_alone(self, at_work: work.Work, caller: FrameType | None) -> bool:
         """Whether Spark's worker executes nothing else between two rows that might ask anything; looked up once."""
         if self._looked_up is not at_work:
-            self._looked_up, self._alone = at_work, work.is_alone(caller)
+            self._looked_up, self._alone = at_work, places.is_alone(caller)
         return self._alone
 
     def _batch(self, frame: Any, batch: int) -> Any:
-        place = work.place_of_driver(frame, batch)
+        place = places.place_of_driver(frame, batch)
         if place is None:
             return self._what(frame, batch)
-        task = work.task_of(self._settings.recording(), place, self._what, self._vertex)
+        task = places.task_of(self._settings.recording(), place, self._what, self._vertex)
         border = work.border_of(task, results=self._settings.results)
         taking = work.Taking(task, place, hashes=self._settings.hashes, border=border)
         with task.epoch(place.batch, because=place.because), work.executes(taking):

@@ -17,8 +17,8 @@ from pyspark.sql.types import Row
 from clonoscope import WrongUse
 from clonoscope.adapters.spark import RecordedFunction, RecordedProcessor, RecordedWriter, recorder
 from clonoscope.adapters.spark_daemon import settings_of
+from clonoscope.adapters.spark_places import Place, task_of
 from clonoscope.adapters.spark_values import columnar_bytes, columnar_records, columnar_rows, plain, row_bytes
-from clonoscope.adapters.spark_work import Place, task_of
 from tests.clonoscope.recorded import recording
 
 FRAME = pd.DataFrame({"n": [1, 2, 3], "text": ["a", "b", None], "at": pd.to_datetime([1, 2, 3], utc=True)})

@@ -15,7 +15,8 @@ import pytest
 from pyspark.sql import Row
 
 from clonoscope import Recording, start
-from clonoscope.adapters.spark_work import Place, Work, task_of
+from clonoscope.adapters.spark_places import Place, task_of
+from clonoscope.adapters.spark_work import Work
 from clonoscope.publishing import publish
 from tests.clonoscope.jobs_on_site import ROOT, Site
 from tests.clonoscope.recorded import recording

@@ -12,7 +12,8 @@ import pytest
 from pyspark.sql import Row
 
 from clonoscope import Recording, start
-from clonoscope.adapters.spark_work import Place, Work, executes, task_of
+from clonoscope.adapters.spark_places import Place, task_of
+from clonoscope.adapters.spark_work import Work, executes
 from clonoscope.publishing import publish
 from replay.bundle.reader import open_bundle
 from replay.guarantees.observed.delivery import delivery
