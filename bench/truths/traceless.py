@@ -32,7 +32,7 @@ def why_no_trace(undamaged: dict[str, bytes], plant: Plant) -> str | None:
         return None  # none but a log's is there, and empty
     _, task, attempt, *_ = plant.member.split("/")
     left = Left.of(undamaged, task, int(attempt))
-    if left.to_the_end and argue is not _chosen_otherwise:
+    if left.to_the_end and argue not in (_chosen_otherwise, _not_chosen):
         return None  # what it had done by then it did
     why = argue(left, plant)
     ended = f"ended at {left.ended_us} us"
@@ -247,6 +247,8 @@ def _not_chosen(left: Left, plant: Plant) -> str | None:
     epoch = int(member.removesuffix(".det"))
     if thread != MAIN or at != plant.offset or isinstance(gone, Order | SourceCheckpoint):
         return None  # a take tells of the one, a snapshot of the other
+    if left.to_the_end and not isinstance(gone, TimerTrigger):
+        return None  # of a timer nothing tells how late it may fire, and the recording may end before
     begin = f"tasks/{left.task}/{left.attempt}/{MAIN}/"
     later = [name for name in left.members if name.startswith(begin) and int(name[len(begin) : -4]) > epoch]
     if later or left.known_upto() > (epoch, at):

@@ -63,6 +63,14 @@ def test_what_is_gone_from_an_end_is_named_by_its_member(seed: int, member: str,
     assert any(plant.member in one for one in wanted(plant.members)), wanted(plant.members)
 
 
+def test_what_was_sent_before_something_that_arrived_has_arrived() -> None:
+    """Of an attempt that took nothing, and was rolled back before what was sent had to have come."""
+    known, name = known_world(9_830_202), "tasks/sink.2/2/received-0/0.rcv"
+    assert not any(name in one for one in wanted(known.members))
+    for which in (0, 3):
+        assert any(name in one for one in wanted(without(known, "", name, which).members))
+
+
 def test_a_record_of_which_a_part_went_out_must_have_been_read() -> None:
     known, name = known_world(9_300_003), "tasks/source.0/0/source/0.ndjson"
     lines = known.members[name].splitlines(keepends=True)
@@ -211,6 +219,7 @@ NO_TRACE = [
     pytest.param(9_300_018, "source record removed", "source.1/2/source/0.ndjson", id="read last, and cut nowhere"),
     pytest.param(9_300_101, "determinant dropped", "count.0/0/main/1.det", id="chosen last, and nobody has it"),
     pytest.param(9_560_006, "determinant dropped", "source.0/0/main/2.det", id="its state of before was stored later"),
+    pytest.param(9_830_356, "determinant dropped", "source.2/0/main/1.det", id="a timer that may fire after the end"),
     pytest.param(9_300_051, "sending dropped", "dispatch.1/0/sent-1/1.dlt", id="sent again to who failed"),
 ]
 
