@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from bench.truths.left import Left
 from bench.truths.plants import Plant
-from replay.bundle.frames import ReceiptFrame, read_receipts, read_sendings
+from replay.bundle.frames import BufferFrame, ReceiptFrame, read_receipts, read_sendings
 from replay.debugger.executing.comparison import Comparison
 from replay.debugger.executing.execution import Execution
 from replay.debugger.executing.verify import Silent, verify_attempt
@@ -80,8 +80,38 @@ def _ends_none(left: Left, name: str, gone: ReceiptFrame) -> bool:
     for frame in left.bundle.buffers(channel.source, gone.sender_attempt, channel.k):
         if frame.seq > gone.seq:
             break
-        ended = frame.is_event or bool([*reader.feed(frame.payload)])
+        ended = not _is_held_up(left, frame, name) if frame.is_event else bool([*reader.feed(frame.payload)])
     return not ended
+
+
+def _is_held_up(left: Left, event: BufferFrame, name: str) -> bool:
+    """Whether it is a watermark that led to nothing: another input's never came further, to its end, than the task had
+    given on before that."""
+    given = [found for one in left.cut if (found := _watermark(one)) is not None]
+    if _watermark(event) is None or not given:
+        return False
+    for i, other in enumerate(left.bundle.graph.task(left.task).inputs):
+        came = _watermarks_taken(left, other, i)
+        if other != name and came and max(came) <= max(given):
+            return True
+    return False
+
+
+def _watermarks_taken(left: Left, name: str, i: int) -> list[int]:
+    """On an input by the attempt. One that was idle holds nobody up, and comes further than all others."""
+    channel = left.bundle.graph.channel(name)
+    taken = {(one.sender_attempt, one.seq) for one in left.bundle.receipts(left.task, left.attempt, i) if one.taken}
+    frames = (
+        (sender, frame)
+        for sender in left.bundle.attempts(channel.source)
+        for frame in left.bundle.buffers(channel.source, sender, channel.k)
+    )
+    return [found for sender, one in frames if (sender, one.seq) in taken and (found := _watermark(one)) is not None]
+
+
+def _watermark(frame: BufferFrame) -> int | None:
+    found = json.loads(frame.payload).get("watermark") if frame.is_event else None
+    return found if isinstance(found, int) else None
 
 
 # --- what it read, wrote and sent ---

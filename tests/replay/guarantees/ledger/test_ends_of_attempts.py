@@ -212,6 +212,7 @@ def test_a_choice_that_its_epoch_never_came_to_is_named_where_it_stands() -> Non
 NO_TRACE = [
     pytest.param(9_100_082, "receipt dropped", "map-1.0/3/received-0/0.rcv", id="arrived last, and was not taken"),
     pytest.param(9_300_020, "receipt dropped", "dispatch.0/1/received-0/1.rcv", id="taken last, and nothing followed"),
+    pytest.param(9_850_138, "receipt dropped", "map-2.1/0/received-0/0.rcv", id="another input held it up"),
     pytest.param(9_520_321, "receipt dropped", "sink.0/0/received-1/0.rcv", id="but a part of a record, and no more"),
     pytest.param(
         9_300_045, "source record removed", "source.1/0/source/0.ndjson", id="read last, and nothing followed"
