@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 
 from replay.bundle.members import member_name
 from replay.debugger.outcome import Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.members import placed_receipts, placed_sendings
+from replay.errors import ReplayError
 from replay.model import Channel
 
 Lost = Mapping[tuple[str, str, int], Sequence[int]]
@@ -17,11 +19,13 @@ Lost = Mapping[tuple[str, str, int], Sequence[int]]
 
 
 def lost_connections(source: RecordingSource) -> Lost:
-    """What events tell of."""
+    """What events tell of, as far as they can be read: others say where they can't."""
     found: dict[tuple[str, str, int], list[int]] = defaultdict(list)
-    for event in source.events():
-        if event.get("type") == "channel-lost" and type(event.get("attempt")) is int:
-            found[str(event.get("channel")), str(event.get("at")), event["attempt"]].append(event["t_us"])
+    with suppress(ReplayError):
+        for event in source.events():
+            attempt, t_us = event.get("attempt"), event.get("t_us")
+            if event.get("type") == "channel-lost" and type(attempt) is int and type(t_us) is int:
+                found[str(event.get("channel")), str(event.get("at")), attempt].append(t_us)
     return found
 
 
