@@ -31,7 +31,7 @@ from replay.guarantees.ledger.numbers import (
     check_snapshots_reached,
     check_triggers,
 )
-from replay.guarantees.ledger.overtaking import check_overtaking, lost_connections
+from replay.guarantees.ledger.overtaking import check_overtaking
 from replay.guarantees.ledger.passing_on import check_passed_on
 from replay.guarantees.ledger.timing import check_epochs_of_lines, check_transits
 from replay.model import TaskId
@@ -138,11 +138,10 @@ def _checks(source: RecordingSource, executions: Executions) -> Iterator[Callabl
         yield partial(check, source, executions.story)
     yield partial(check_transits, source, executions.story)
     yield partial(check_adopted, source, executions.story)
-    lost = lost_connections(source)
     for channel in source.graph.channels:
         yield partial(check_sendings, source, channel)
         yield partial(check_arrivals, source, channel)
-        yield partial(check_overtaking, source, lost, channel)
+        yield partial(check_overtaking, source, executions, channel)
     for task in source.graph.order:
         if not source.graph.task(task).inputs:
             yield partial(check_offsets, source, task)

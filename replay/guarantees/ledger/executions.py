@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -41,6 +41,8 @@ class Executions:
     """(task, attempt, checkpoint) of snapshots that were taken, as events tell."""
     counted: Counter[tuple[str, int]] = field(default_factory=Counter)
     """How many records an attempt had processed by its last metric; by (task, attempt)."""
+    lost: dict[tuple[str, str, int], list[int]] = field(default_factory=lambda: defaultdict(list))
+    """When a channel was lost: by channel, and by which attempt of which of its tasks."""
     broken: list[tuple[str, int, int]] = field(default_factory=list)
     _took: dict[tuple[str, int], set[int]] = field(default_factory=dict)
     _paths: dict[tuple[str, int], Path] = field(default_factory=dict)
@@ -65,6 +67,8 @@ class Executions:
                 self.ends.append(event)
             elif kind == "metric":
                 self._take_metric(event)
+            elif kind == "channel-lost":
+                self._take_loss(event)
             elif not isinstance(checkpoint, int):
                 continue
             elif kind == "checkpoint-acknowledged" and isinstance(event.get("attempt"), int):
@@ -81,6 +85,11 @@ class Executions:
         attempt, records = event.get("attempt"), event.get("records_in")
         if type(attempt) is int and type(records) is int and records > 0:
             self.counted[str(event.get("task")), attempt] += records
+
+    def _take_loss(self, event: Mapping[str, Any]) -> None:
+        attempt, t_us = event.get("attempt"), event.get("t_us")
+        if type(attempt) is int and type(t_us) is int:
+            self.lost[str(event.get("channel")), str(event.get("at")), attempt].append(t_us)
 
     @property
     def last_completed(self) -> int:

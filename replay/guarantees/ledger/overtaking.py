@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import pairwise
 
 from replay.bundle.members import member_name
 from replay.debugger.outcome import Missing
 from replay.debugger.ports import RecordingSource
 from replay.debugger.recorded.members import placed_receipts, placed_sendings
-from replay.errors import ReplayError
+from replay.guarantees.ledger.executions import Executions
 from replay.model import Channel
 
-Lost = Mapping[tuple[str, str, int], Sequence[int]]
-"""When a channel was lost, by channel and by which attempt of which of its tasks."""
 
-
-def lost_connections(source: RecordingSource) -> Lost:
-    """What events tell of, as far as they can be read: others say where they can't."""
-    found: dict[tuple[str, str, int], list[int]] = defaultdict(list)
-    with suppress(ReplayError):
-        for event in source.events():
-            attempt, t_us = event.get("attempt"), event.get("t_us")
-            if event.get("type") == "channel-lost" and type(attempt) is int and type(t_us) is int:
-                found[str(event.get("channel")), str(event.get("at")), attempt].append(t_us)
-    return found
-
-
-def check_overtaking(source: RecordingSource, lost: Lost, channel: Channel) -> None:
+def check_overtaking(source: RecordingSource, executions: Executions, channel: Channel) -> None:
     """Raises `Missing` where a buffer arrived, and the one sent right before it, to the same attempt and over the same
     connection, did not."""
     if source.manifest.clock.kind != "virtual":
@@ -49,7 +32,7 @@ def check_overtaking(source: RecordingSource, lost: Lost, channel: Channel) -> N
             if not is_next or (to, one.seq) in arrived or received_us is None or one.t_us > following.t_us:
                 continue
             ends = (channel.id, channel.source, sender), (channel.id, channel.target, to)
-            if any(one.t_us <= t_us <= received_us for end in ends for t_us in lost.get(end, ())):
+            if any(one.t_us <= t_us <= received_us for end in ends for t_us in executions.lost.get(end, ())):
                 continue
             raise Missing(
                 f"{path} at offset {offset} has sending {one.sending} of buffer {one.seq} of {channel.id}, of which no "
