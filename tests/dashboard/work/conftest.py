@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from django.core.management import call_command
 from django.db import connections
 
 from dashboard import environment, folder
+from ingest.lake.places import InBucket, place_of
 from tests.services.postgres import PostgresServer
+from tests.services.s3 import BUCKET
 
 MANIFEST = {
     "format": "causal-log-bundle",
@@ -112,3 +115,13 @@ def owner(request: pytest.FixtureRequest) -> User:
     used = "database" if "database" in request.fixturenames else "sqlite"
     request.getfixturevalue(used)
     return User.objects.create_user("ada")
+
+
+_numbers = count()
+
+
+@pytest.fixture
+def store_in_bucket(data: Path, settings, bucket: None) -> InBucket:
+    """A prefix of its own, where bundles are objects."""
+    settings.STORE_BUCKET = place_of(f"s3://{BUCKET}/store/{next(_numbers)}")
+    return settings.STORE_BUCKET

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -14,25 +13,17 @@ from django.contrib.auth.models import User
 from dashboard import bundles, copies, jobs, store
 from dashboard.models import Job
 from dashboard.work import leftovers
-from ingest.lake.places import InBucket, place_of
+from ingest.lake.places import InBucket
 from ingest.launch import IngestCancelled
 from replay.bundle.pack import Pack
 from tests.dashboard.work.conftest import write_bundle
-from tests.services.s3 import BUCKET
 
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.usefixtures("sqlite")
-_numbers = count()
 
 
 @pytest.fixture
-def root(data: Path, settings, bucket: None) -> InBucket:
-    settings.STORE_BUCKET = place_of(f"s3://{BUCKET}/copies/{next(_numbers)}")
-    return settings.STORE_BUCKET
-
-
-@pytest.fixture
-def three(owner: User, root: InBucket, tmp_path: Path, settings) -> list[Job]:
+def three(owner: User, store_in_bucket: InBucket, tmp_path: Path, settings) -> list[Job]:
     """Of the same size, and room for two of them; the first one's copy was used last."""
     made = []
     for name in ("one", "two", "six"):
@@ -120,9 +111,13 @@ with bundles.bundle(sys.argv[1]) as path:
 """
 
 
-def test_of_two_processes_one_fetches_and_the_other_waits(three: list[Job], root: InBucket, data: Path):
+def test_of_two_processes_one_fetches_and_the_other_waits(three: list[Job], store_in_bucket: InBucket, data: Path):
     job = three[0]
-    own = {"CLONOSCOPE_DATA": str(data), "STORE_URI": str(root), "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
+    own = {
+        "CLONOSCOPE_DATA": str(data),
+        "STORE_URI": str(store_in_bucket),
+        "DJANGO_SETTINGS_MODULE": "dashboard.settings",
+    }
     guard = store.locked_now(copies.folder() / f".{job.id}.lock")
     assert guard is not None
     command = [sys.executable, "-c", FETCH, job.id]

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import zipfile
 from contextlib import closing
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -32,17 +31,9 @@ from replay.errors import BundleError
 from tests.dashboard.work.conftest import write_bundle
 from tests.ingest.made import random_recording
 from tests.services.processes import free_port
-from tests.services.s3 import BUCKET
 
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.usefixtures("sqlite")
-_numbers = count()
-
-
-@pytest.fixture
-def root(data: Path, settings, bucket: None) -> InBucket:
-    settings.STORE_BUCKET = place_of(f"s3://{BUCKET}/store/{next(_numbers)}")
-    return settings.STORE_BUCKET
 
 
 @pytest.fixture
@@ -52,7 +43,7 @@ def made(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def job(owner: User, root: InBucket, made: Path) -> Job:
+def job(owner: User, store_in_bucket: InBucket, made: Path) -> Job:
     return jobs.create_job_from_file(owner, made, "made")
 
 
@@ -77,8 +68,8 @@ class Silence:
         self.context.__exit__(None, None, None)
 
 
-def objects(root: InBucket) -> list[str]:
-    return names_in(root / "bundles")
+def objects(store_in_bucket: InBucket) -> list[str]:
+    return names_in(store_in_bucket / "bundles")
 
 
 def local() -> list[str]:
@@ -94,9 +85,11 @@ def ready(job: Job, data: Path) -> Job:
     return Job.objects.get(id=job.id)
 
 
-def test_what_is_uploaded_is_an_object_and_comes_back_as_it_was(job: Job, root: InBucket, made: Path, tmp_path: Path):
+def test_what_is_uploaded_is_an_object_and_comes_back_as_it_was(
+    job: Job, store_in_bucket: InBucket, made: Path, tmp_path: Path
+):
     name = f"{job.id}.pack"
-    assert objects(root) == [name] and local() == [name] and copies.copy_path(job.id).exists()
+    assert objects(store_in_bucket) == [name] and local() == [name] and copies.copy_path(job.id).exists()
     copies.remove(job.id)
     call_command("export", job.id, out=tmp_path / "out")
     with closing(Pack(made.with_name("made.pack"))) as before:
@@ -105,15 +98,15 @@ def test_what_is_uploaded_is_an_object_and_comes_back_as_it_was(job: Job, root: 
         }
     assert local() == [name]
     jobs.delete_job(job, job.owner)
-    assert objects(root) == [] and local() == []
+    assert objects(store_in_bucket) == [] and local() == []
 
 
-def test_what_is_there_is_sent_once(job: Job, root: InBucket, made: Path):
+def test_what_is_there_is_sent_once(job: Job, store_in_bucket: InBucket, made: Path):
     again = jobs.create_job_from_file(job.owner, made, "again")
-    assert again.id == job.id and objects(root) == local() == [f"{job.id}.pack"]
+    assert again.id == job.id and objects(store_in_bucket) == local() == [f"{job.id}.pack"]
 
 
-def test_what_is_refused_leaves_no_object(owner: User, root: InBucket, tmp_path: Path):
+def test_what_is_refused_leaves_no_object(owner: User, store_in_bucket: InBucket, tmp_path: Path):
     (tmp_path / "letter.zip").write_bytes(b"no bundle")
     with pytest.raises(BundleError):
         jobs.create_job_from_file(owner, tmp_path / "letter.zip", "letter")
@@ -123,7 +116,7 @@ def test_what_is_refused_leaves_no_object(owner: User, root: InBucket, tmp_path:
 
     with pytest.raises(jobs.Refused):
         jobs.create_job_from_file(owner, write_bundle(tmp_path / "tiny"), "tiny", together_with=refuse)
-    assert objects(root) == local() == [] and not Job.objects.exists()
+    assert objects(store_in_bucket) == local() == [] and not Job.objects.exists()
 
 
 UPLOAD = """
@@ -148,39 +141,43 @@ jobs.create_job_from_file(User.objects.get(), Path(sys.argv[1]), "killed", toget
 
 @pytest.mark.parametrize(("when", "sent"), [("halfway", 0), ("before its row", 1)])
 def test_a_killed_upload_publishes_nothing_and_is_swept(
-    owner: User, root: InBucket, data: Path, tmp_path: Path, when: str, sent: int
+    owner: User, store_in_bucket: InBucket, data: Path, tmp_path: Path, when: str, sent: int
 ):
     with zipfile.ZipFile(tmp_path / "large.zip", "w") as archive:
         archive.write(write_bundle(tmp_path / "tiny") / "job.json", "job.json")
         archive.writestr("notes", os.urandom(12 << 20))
-    own = {"CLONOSCOPE_DATA": str(data), "STORE_URI": str(root), "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
+    own = {
+        "CLONOSCOPE_DATA": str(data),
+        "STORE_URI": str(store_in_bucket),
+        "DJANGO_SETTINGS_MODULE": "dashboard.settings",
+    }
     command = [sys.executable, "-c", UPLOAD, str(tmp_path / "large.zip"), when]
     killed = subprocess.run(command, cwd=ROOT, env={**os.environ, **own}, capture_output=True, check=False, timeout=120)
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
-    assert len(objects(root)) == sent and len(local()) == 2 and not Job.objects.exists()
+    assert len(objects(store_in_bucket)) == sent and len(local()) == 2 and not Job.objects.exists()
     told = [str(one) for one in damages(checksums=False, mend=False)]
     assert len(told) == 2 + sent and all("belongs to nothing" in one for one in told)
     leftovers.remove()
-    assert objects(root) == local() == []
+    assert objects(store_in_bucket) == local() == []
 
 
-def test_what_is_entering_or_not_ours_is_not_swept(root: InBucket):
+def test_what_is_entering_or_not_ours_is_not_swept(store_in_bucket: InBucket):
     names = [f"j_{'0' * 12}.pack", f"j_{'1' * 12}.pack", "notes.txt"]
     for name in names:
-        put(root / "bundles" / name, b"x")
+        put(store_in_bucket / "bundles" / name, b"x")
     with store.entering("j_" + "0" * 12):
         leftovers.remove()
-        assert objects(root) == [names[0], names[2]]
+        assert objects(store_in_bucket) == [names[0], names[2]]
     leftovers.remove()
-    assert objects(root) == names[2:]
+    assert objects(store_in_bucket) == names[2:]
 
 
 def test_a_silent_server_is_no_missing_object(
-    job: Job, root: InBucket, data: Path, made: Path, silent: Silence, monkeypatch
+    job: Job, store_in_bucket: InBucket, data: Path, made: Path, silent: Silence, monkeypatch
 ):
     ready(job, data)
     copies.remove(job.id)
-    put(root / "bundles" / f"j_{'1' * 12}.pack", b"x")
+    put(store_in_bucket / "bundles" / f"j_{'1' * 12}.pack", b"x")
     visitor = Client()
     visitor.force_login(job.owner)
     with silent:
@@ -195,9 +192,9 @@ def test_a_silent_server_is_no_missing_object(
         assert leftovers.remove() == []
         replay = replayed(job)
         assert replay.status == Status.FAILED and "can't be reached" in replay.message
-    assert len(objects(root)) == 2 and visitor.get("/healthz").json()["store"] == "ok"
+    assert len(objects(store_in_bucket)) == 2 and visitor.get("/healthz").json()["store"] == "ok"
     assert visitor.get(f"/jobs/{job.id}/").status_code == 200
-    (root / "bundles" / f"{job.id}.pack").unlink()
+    (store_in_bucket / "bundles" / f"{job.id}.pack").unlink()
     assert job_graph(job.id) is None
     assert visitor.get(f"/api/v1/jobs/{job.id}/bundle").json()["error"]["code"] == "no-bundle"
     assert "is missing" in next(str(one) for one in damages(checksums=False, mend=False))
@@ -228,10 +225,10 @@ def test_a_replay_reads_a_copy_that_it_holds(job: Job, data: Path, monkeypatch: 
     assert given == [copies.copy_path(job.id)] and copies._let_go(given[0])
 
 
-def test_an_object_that_changed_is_not_taken_for_the_bundle(job: Job, root: InBucket, data: Path):
+def test_an_object_that_changed_is_not_taken_for_the_bundle(job: Job, store_in_bucket: InBucket, data: Path):
     ready(job, data)
     assert list(damages(checksums=True, mend=False)) == []
-    place = root / "bundles" / f"{job.id}.pack"
+    place = store_in_bucket / "bundles" / f"{job.id}.pack"
     whole = bytearray(place.read_bytes())
     with closing(Pack(copies.copy_path(job.id))) as pack:
         offset, _ = pack.extent("events.ndjson")
@@ -246,28 +243,28 @@ def test_an_object_that_changed_is_not_taken_for_the_bundle(job: Job, root: InBu
 
 
 def test_a_backup_holds_the_objects_and_is_restored_into_another_bucket(
-    job: Job, root: InBucket, data: Path, tmp_path: Path, settings
+    job: Job, store_in_bucket: InBucket, data: Path, tmp_path: Path, settings
 ):
     copies.remove(job.id)
-    whole = (root / "bundles" / f"{job.id}.pack").read_bytes()
+    whole = (store_in_bucket / "bundles" / f"{job.id}.pack").read_bytes()
     settings.DATABASES["default"]["NAME"] = str(data / "clonoscope.sqlite3")
     assert backup.back_up(tmp_path / "kept.tar") == 1
     own = {
         "CLONOSCOPE_DATA": str(tmp_path / "new"),
-        "STORE_URI": f"{root}-other",
+        "STORE_URI": f"{store_in_bucket}-other",
         "DJANGO_SETTINGS_MODULE": "dashboard.settings",
     }
     command = [sys.executable, "manage.py", "restore", str(tmp_path / "kept.tar")]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **own}, capture_output=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr.decode()
-    other = place_of(f"{root}-other")
+    other = place_of(f"{store_in_bucket}-other")
     assert (other / "bundles" / f"{job.id}.pack").read_bytes() == whole
     assert not list((tmp_path / "new" / "store" / "bundles").iterdir())
 
 
-def test_the_doctor_tries_the_bucket(root: InBucket):
+def test_the_doctor_tries_the_bucket(store_in_bucket: InBucket):
     found = {one.name: one for one in doctor.findings()}
-    assert found["store"].good and found["store"].detail == str(root) and names_in(root) == []
+    assert found["store"].good and found["store"].detail == str(store_in_bucket) and names_in(store_in_bucket) == []
 
 
 def test_pages_look_at_a_bundle_without_copying_it(job: Job, data: Path, tmp_path: Path):
