@@ -46,7 +46,8 @@ def audit_job(job: Job, wanted: Wanted, say: Callable[[str], object]) -> dict[st
     if job.status in PENDING:
         until_ended(job, command=f"audit {job.id}", say=say)
     audit = audits.of(job)
-    told = None if audit is None or audit.pending or audits.is_outdated(audit) else audits.whole_report(audit)
+    again = audit is None or audit.pending or audits.is_outdated(audit) or audit.behind
+    told = None if again else audits.whole_report(audit)
     if told is None:
         audit = audit if audit is not None and audit.pending else audits.start(job.owner, job)
         until_ended(audit, command=f"audit {job.id}", say=say)

@@ -42,7 +42,7 @@ def start(user: Any, job: Job) -> JobAudit:
 def start_unasked(job: Job) -> None:
     """Of small jobs the page says at once what they guarantee; call it in the transaction that makes them ready."""
     known = of(job)
-    told = known is not None and (known.pending or known.version == VERSION)
+    told = known is not None and (known.pending or (known.version == VERSION and not known.behind))
     if job.bytes <= settings.AUDIT_UNASKED_BYTES and not told:
         _queue(job, job.owner)
 

@@ -74,6 +74,8 @@ class AuditOut(Schema):
     asked_by: str | None
     made_at: datetime | None
     outdated: bool = Field(description="Whether a newer version would ask more, or decide otherwise: ask again.")
+    behind: bool = Field(description="Whether the recording has grown since the report was made: ask again.")
+    newer_epochs: int = Field(description="that the report knows nothing of")
     report: Report | None = Field(description="of the last audit that came to its end")
     progress: Progress
     url: str
@@ -137,6 +139,8 @@ def audit_out(job: Job, audit: JobAudit) -> dict[str, Any]:
         "asked_by": audit.asked_by.get_username() if audit.asked_by else None,
         "made_at": audit.made_at,
         "outdated": audits.is_outdated(audit),
+        "behind": audit.behind,
+        "newer_epochs": audit.newer_epochs,
         "report": audits.shown_report(audit),
         "progress": payloads.shown_state(job.id, state_of(audit.id)),
         "url": f"/jobs/{job.id}/audit/",

@@ -36,6 +36,9 @@ class JobAudit(models.Model):
     good = models.BooleanField(null=True, blank=True)
     version = models.IntegerField(default=0)
     made_at = models.DateTimeField(null=True, blank=True)
+    # Of the recording as it was audited, which may have grown since.
+    content_id = models.CharField(max_length=64, blank=True, default="")
+    epochs = models.IntegerField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -45,3 +48,15 @@ class JobAudit(models.Model):
     @property
     def pending(self) -> bool:
         return self.status in PENDING
+
+    @property
+    def behind(self) -> bool:
+        """Whether the recording has more by now than the last report is of."""
+        return bool(self.report and self.content_id) and self.content_id != self.job.content_id
+
+    @property
+    def newer_epochs(self) -> int:
+        """That the last report knows nothing of; none where all of what is new belongs to epochs that it knows."""
+        if not self.behind or self.epochs is None:
+            return 0
+        return max(0, self.job.facts.get("epochs", 0) - self.epochs)

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from dashboard import bundles, joblog, store
+from dashboard import audits, bundles, joblog, store
 from dashboard.models import Job, Status, Work
 from dashboard.models.audits import job_of_audit
 from dashboard.progress import Reporter
@@ -32,7 +32,8 @@ def supervise(held: Claim, lease: Lease) -> None:
     try:
         with ending.of_a_child(held, lease):
             report.parent.mkdir(parents=True, exist_ok=True)
-            _publish(held, report, _audit(held, lease, report))
+            audited = Job.objects.get(id=job_of_audit(held.target))
+            _publish(held, report, audited, _audit(held, lease, report))
     except OSError as fault:
         log.exception("%s could not be begun", held)
         ending.failed(held, not_written(fault, store.audits()))
@@ -55,10 +56,15 @@ def _audit(held: Claim, lease: Lease, report: Path) -> dict[str, Any]:
         return run_audit(pack, report, replay_limits(), log_path, tell, lease.interrupted, lake=lake)
 
 
-def _publish(held: Claim, report: Path, outcome: dict[str, Any]) -> None:
-    """The row names the new report and no longer the one before, which the next sweep removes."""
+def _publish(held: Claim, report: Path, audited: Job, outcome: dict[str, Any]) -> None:
+    """The row names the new report and no longer the one before, which the next sweep removes. What was complete only
+    after it was read is audited again, where that is done unasked."""
+    of_job = {"content_id": audited.content_id, "epochs": audited.facts.get("epochs")}
     with fenced(held) as work:
         finish(work, Work.State.DONE)
-        made = {name: outcome[name] for name in PUBLISHED if outcome.get(name) is not None}
+        made = of_job | {name: outcome[name] for name in PUBLISHED if outcome.get(name) is not None}
         set_status(held.target, Status.READY, "", report=report.name, made_at=timezone.now(), **made)
+        job = Job.objects.select_related("owner").get(id=audited.id)
+        if job.readable and not job.following and job.content_id != audited.content_id:
+            audits.start_unasked(job)
     joblog.write(job_of_audit(held.target), f"Audit ended, {outcome['verdict']}.")

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -15,13 +16,13 @@ from django.test import Client
 
 from bench.growing import Growth
 from bench.server_process import wait_until
-from dashboard import bundles, copies, folder, following, jobs, store
+from dashboard import audits, bundles, copies, folder, following, jobs, store
 from dashboard.following import Following
 from dashboard.management import followed as command
 from dashboard.models import Job, Quota, Work
 from dashboard.stored import damages
 from dashboard.work import follow as work_follow
-from dashboard.work import leftovers
+from dashboard.work import leftovers, supervise_audit
 from dashboard.work.claim import claim
 from dashboard.work.follow import COMPLETE, follow
 from dashboard.work.owner import this_process
@@ -290,6 +291,74 @@ def test_the_command_takes_over_where_the_server_that_worked_for_it_is_gone(
     thread.join(60)
     [job] = made
     assert job is not None and job.status == "ready"
+
+
+def test_an_audit_says_that_its_recording_has_grown_since(
+    begun: tuple[Job, Following], growth: Growth, service: WorkService
+) -> None:
+    job, one = begun
+    client, made, complete = Client(), list[int](), threading.Event()
+    client.force_login(job.owner)
+
+    def told() -> dict[str, Any]:
+        return client.get(f"/api/v1/jobs/{job.id}/audit").json()
+
+    def then(version: int) -> None:
+        """The first version is audited, then there are more, then the last one, which is audited unasked."""
+        if version == 1:
+            audits.start(job.owner, Job.objects.get(id=job.id))
+            service.run_only(Work.objects.get(kind=Work.Kind.AUDIT).id)
+            made.append(told()["report"]["recording"]["tasks"])
+            assert (told()["behind"], told()["newer_epochs"]) == (False, 0)
+            assert "has grown since" not in client.get(f"/jobs/{job.id}/audit/").content.decode()
+        if growth.left:
+            growth.grow(0.3)
+        elif not complete.is_set():
+            complete.set()
+            growth.write_manifest(complete=True)
+            page = client.get(f"/jobs/{job.id}/audit/").content.decode()
+            assert "has grown since this report was made, by" in page
+            assert told()["behind"] and 0 < told()["newer_epochs"] < Job.objects.get(id=job.id).facts["epochs"]
+            assert "before it grew" in client.get(f"/jobs/{job.id}/").content.decode()
+            assert "before it grew" in client.get("/").content.decode()
+
+    assert follow(one, threading.Event(), seen_to(service, then)) == COMPLETE
+    assert made and told()["behind"]
+    again = Work.objects.get(kind=Work.Kind.AUDIT, state=Work.State.QUEUED)
+    service.run_only(again.id)
+    assert (told()["behind"], told()["newer_epochs"], told()["status"]) == (False, 0, "ready")
+    assert told()["report"]["recording"]["complete"]
+
+
+def test_an_audit_of_what_was_complete_meanwhile_is_made_anew(
+    begun: tuple[Job, Following], growth: Growth, service: WorkService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, one = begun
+    audited = supervise_audit.run_audit
+
+    def meanwhile(*given: Any, **more: Any) -> dict[str, Any]:
+        """While the first audit is under way the recording comes to its end."""
+        monkeypatch.setattr(supervise_audit, "run_audit", audited)
+        outcome = audited(*given, **more)
+        growth.grow(1.0)
+        growth.write_manifest(complete=True)
+        assert follow(one, threading.Event(), seen_to(service, lambda version: None)) == COMPLETE
+        assert not Work.objects.filter(kind=Work.Kind.AUDIT, state=Work.State.QUEUED).exists()
+        return outcome
+
+    def then(version: int) -> None:
+        if version == 1:
+            Job.objects.filter(id=job.id).update(following=False)
+
+    follow(one, threading.Event(), seen_to(service, then))  # which is audited, as nobody follows it any more
+    Job.objects.filter(id=job.id).update(following=True)
+    monkeypatch.setattr(supervise_audit, "run_audit", meanwhile)
+    service.run_only(Work.objects.get(kind=Work.Kind.AUDIT).id)
+    audit = audits.of(job)
+    assert audit is not None and audit.behind and audit.pending
+    service.run_only(Work.objects.get(kind=Work.Kind.AUDIT, state=Work.State.QUEUED).id)
+    audit = audits.of(job)
+    assert audit is not None and not audit.behind and not audit.pending
 
 
 def test_the_switch_on_the_page(begun: tuple[Job, Following], growth: Growth, service: WorkService) -> None:
