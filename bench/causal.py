@@ -77,7 +77,7 @@ _TABLES = ("buffers", "sendings", "deltas", "holders", "frontiers")
 
 def _deltas(channel: Channel, rows: ChannelRows) -> dict[str, Any]:
     """With every buffer what its sender's main log, and the log of its output, have grown by since the one before."""
-    found = rows.buffers.of(channel.id)
+    found = rows.buffers.whole(channel.id)
     begins = np.concatenate([[True], found["epoch"][1:] != found["epoch"][:-1]])
     before = np.where(begins, 0, np.concatenate([[0], found["main_offset"][:-1]]))
     index = np.arange(len(begins)) - np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))

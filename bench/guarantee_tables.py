@@ -22,7 +22,7 @@ from ingest.lake.readers import Lake
 from ingest.lake.recoverability.of_lake import LakeCausality
 from ingest.lake.schema import LAKE_TABLES
 from ingest.lake.writers import FileSummary, TableWriter
-from ingest.transforms.growth.channel_rows import BUFFERS, DELTAS, SENDINGS, ByChannel, ChannelRows
+from ingest.transforms.growth.channel_rows import BUFFERS, SENDINGS, ChannelRows
 from ingest.transforms.growth.growing import Growth, grown
 from ingest.transforms.growth.lifetimes import Lifetimes
 from ingest.transforms.growth.places import Names
@@ -75,7 +75,7 @@ def job_of(vertices: int, tasks: int, depth: int | None) -> Manifest:
 def made_up_rows(names: Names, each: int) -> ChannelRows:
     """Layer by layer: what a task has logged by a cut follows from what it took before."""
     draw = np.random.default_rng(1)
-    found = ChannelRows(ByChannel(BUFFERS), ByChannel(SENDINGS), ByChannel((*DELTAS, "log")))
+    found = ChannelRows()
     every_us = DURATION_US // EPOCHS
     taken: dict[str, list[Any]] = {}
     for task in names.graph.order:
@@ -91,17 +91,13 @@ def made_up_rows(names: Names, each: int) -> ChannelRows:
             received = cut + ARRIVES_US
             takes_at = np.maximum.accumulate(received + draw.integers(0, TAKEN_US, each))
             of_buffers = (zeros, seq, epoch, cut, epoch, count * size)
-            _add(found.buffers, output.channel, dict(zip(BUFFERS, of_buffers, strict=True)))
+            channel = pa.DictionaryArray.from_arrays(pa.array(np.zeros(each, np.int32)), [output.channel])
+            found.add_buffers(dict(zip(BUFFERS, of_buffers, strict=True)), channel)
             of_sendings = (zeros, seq, zeros, zeros, cut + 50, received, takes_at)
-            _add(found.sendings, output.channel, dict(zip(SENDINGS, of_sendings, strict=True)))
+            found.add_sendings(dict(zip(SENDINGS, of_sendings, strict=True)), channel)
             taken.setdefault(names.graph.channel(output.channel).target, []).append(takes_at)
     found.epochs.append(np.arange(EPOCHS))
     return found
-
-
-def _add(table: ByChannel, channel: str, arrays: dict[str, Any]) -> None:
-    table.pieces[channel].append((len(table.batches), 0, len(arrays["seq"])))
-    table.batches.append(arrays)
 
 
 def _arrived(run: Run, growth: Growth, depth: int | None) -> Run:
@@ -139,7 +135,7 @@ def write_table(
 def _sinks(names: Names, rows: ChannelRows) -> dict[str, Any]:
     sinks = [task for task in names.graph.tasks if not task.outputs]
     times = [
-        np.sort(np.concatenate([rows.sendings.of(one)["taken_us"] for one in task.inputs])) + WRITTEN_US
+        np.sort(np.concatenate([rows.sendings.whole(one)["taken_us"] for one in task.inputs])) + WRITTEN_US
         for task in sinks
     ]
     counts = [len(one) for one in times]
@@ -154,13 +150,19 @@ def _sinks(names: Names, rows: ChannelRows) -> dict[str, Any]:
 
 
 def _sendings(channel: str, rows: ChannelRows) -> dict[str, Any]:
-    found = rows.sendings.of(channel)
+    found = rows.sendings.whole(channel)
     epoch = found["taken_us"] // (DURATION_US // EPOCHS)
     return {**found, "channel": channel, "flags": 0, "taken_epoch": epoch, "taken_offset": 0, "taken_count": 0}
 
 
 def _buffers(channel: str, rows: ChannelRows) -> dict[str, Any]:
-    return {**rows.buffers.of(channel), "channel": channel, "bytes": 32_768, "flags": 0, "records": 100}
+    return {
+        **{name: rows.buffers.whole(channel)[name] for name in BUFFERS},
+        "channel": channel,
+        "bytes": 32_768,
+        "flags": 0,
+        "records": 100,
+    }
 
 
 class MadeUp:

@@ -111,7 +111,7 @@ def _rolled_up(folder: Path, names: Names, rows: ChannelRows) -> list[FileSummar
     flows: list[tuple[Any, ...]] = []
     seconds: list[tuple[Any, ...]] = []
     for channel in sorted(one.id for one in names.graph.channels):
-        cut = rows.buffers.of(channel)["cut_us"]
+        cut = rows.buffers.whole(channel)["cut_us"]
         for epoch, n in _counted(cut // (DURATION_US // EPOCHS)):
             flows.append((channel, 0, epoch, n, n * BUFFER_BYTES, n * RECORDS, n, n, n, 0))
         for second, n in _counted(cut // 1_000_000):

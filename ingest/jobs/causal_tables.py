@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from ingest.transforms.growth.spool import Spool
 from replay.model import Graph, Manifest
 
 SCRATCH = "growing"
+BATCH_ROWS = 1 << 17
 _NAMED = ("channel", "task", "thread")
 
 
@@ -49,12 +50,16 @@ def write_causal_tables(
 @contextmanager
 def _scratch(staging: Place) -> Iterator[Spool]:
     if isinstance(staging, InBucket):
-        with tempfile.TemporaryDirectory(prefix=f"{SCRATCH}-") as folder:
-            yield Spool(Path(folder) / SCRATCH)
+        with (
+            tempfile.TemporaryDirectory(prefix=f"{SCRATCH}-") as folder,
+            closing(Spool(Path(folder) / SCRATCH)) as spool,
+        ):
+            yield spool
         return
     here = staging / SCRATCH
     try:
-        yield Spool(here)
+        with closing(Spool(here)) as spool:
+            yield spool
     finally:
         shutil.rmtree(here, ignore_errors=True)
 
@@ -64,7 +69,7 @@ def _reading(paths: dict[str, list[Place]]) -> Callable[[str, list[str]], Iterat
         named = [name for name in columns if name in _NAMED]
         for path in paths.get(table, []):
             with pq.ParquetFile(readable(path), read_dictionary=named, memory_map=True) as file:
-                yield from file.iter_batches(columns=columns)
+                yield from file.iter_batches(BATCH_ROWS, columns=columns)
 
     return batches
 
@@ -84,10 +89,8 @@ def table_rows(table: Table, staging: Place, growth: Growth) -> list[FileSummary
     writer = TableWriter(table, staging, "part-00000")
     columns = _holders if table is HOLDERS else _frontiers
     try:
-        for piece in in_order(runs, len(growth.places)):
+        for piece in in_order(runs, len(growth.places), growth.spool):
             writer.add(columns(piece, growth), len(piece.place))
-            if growth.spool is not None:
-                growth.spool.let_go()
         return writer.close()
     except BaseException:
         writer.abandon()

@@ -14,6 +14,9 @@ import pyarrow.parquet as pq
 from ingest.lake.places import Place, readable
 from ingest.lake.schema import table
 
+# pyarrow looks for pandas when it makes its first value, which takes 0.2 s: now, and not while somebody waits.
+pa.scalar(None)
+
 KEY = ("task", "attempt", "thread", "epoch")
 INDEX_GROUP_ROWS = 8_192
 LOG_INDEX = table(

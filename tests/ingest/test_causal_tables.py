@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,10 +94,33 @@ def test_rows_are_stored_by_place_and_in_time(tmp_path: Path) -> None:
         runs[tuple(run)] = t_us
 
 
+@pytest.mark.parametrize("seed", range(17, 25))
+def test_it_does_not_matter_how_many_rows_are_followed_at_once(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor how many are read, looked at to part them, or written at once."""
+    at_once(random.Random(seed), monkeypatch.setattr)
+    check(seed, tmp_path)
+
+
+def at_once(draw: random.Random, put: Callable[[str, int], None]) -> None:
+    """Few of everything, in files or not; `put` sets what modules are given by name."""
+    put("ingest.transforms.growth.growing.ROWS_AT_ONCE", draw.choice((1, 5, 40)))
+    put("ingest.transforms.growth.windows.LOOKED_AT", draw.choice((1, 20, 1000)))
+    put("ingest.transforms.growth.in_order.ROWS_AT_ONCE", draw.choice((1, 7, 100)))
+    put("ingest.transforms.growth.in_order.RUNS_AT_ONCE", draw.choice((1, 3, 100)))
+    put("ingest.transforms.growth.spool.IN_MEMORY_BYTES", draw.choice((0, 10_000, 1 << 20)))
+    put("ingest.transforms.growth.spool.SEGMENT_BYTES", draw.choice((1 << 14, 1 << 20)))
+    put("ingest.jobs.causal_tables.BATCH_ROWS", draw.choice((1, 30, 1000)))
+
+
 def test_what_does_not_fit_into_memory_lies_in_files_for_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    made: list[Path] = []
+    mkdir = Path.mkdir
+    monkeypatch.setattr(Path, "mkdir", lambda path, *some, **more: (made.append(path), mkdir(path, *some, **more))[1])
     monkeypatch.setattr("ingest.transforms.growth.spool.IN_MEMORY_BYTES", 0)
-    monkeypatch.setattr("ingest.transforms.growth.in_order.ROWS_AT_ONCE", 7)
     check(13, tmp_path)
+    assert any(path.name == "growing" for path in made)
     assert not list(tmp_path.rglob("growing"))

@@ -2,6 +2,8 @@
 
 import os
 import random
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from ingest.lake.publish import UnsafeName, job_link, publish, published_folder,
 from ingest.lake.readers import Lake
 from ingest.lake.schema import DETERMINANTS, EVENTS, LAKE_TABLES, REJECTS, SCHEMA_VERSION
 from ingest.lake.writers import TableWriter, write_rows
+from tests.ingest.inprocess import ingested_here
+from tests.ingest.made import random_recording
 
 
 def published(data: Path, job: str, work: str, rows: list[tuple[str, int | None, str]], attempt: int = 0) -> Path:
@@ -269,3 +273,26 @@ def test_many_small_batches_take_little_memory_until_they_are_written(tmp_path: 
     assert (pa.total_allocated_bytes() - before) / rows < 400
     (file,) = writer.close()
     assert pq.read_table(tmp_path / file.path)["seq"].to_pylist() == list(range(rows))
+
+
+# --- in a new process ---
+
+FIRST = """
+import sys
+from pathlib import Path
+
+from ingest.lake.readers import Lake
+
+before = set(sys.modules)
+task, attempt, thread, epoch = sys.argv[2:]
+assert Lake(Path(sys.argv[1])).job("j_1").log_index.spans(task, int(attempt), thread, int(epoch))
+print(sorted({name.partition(".")[0] for name in set(sys.modules) - before} & {"pandas", "numpy", "numba"}))
+"""
+
+
+def test_whoever_asks_first_for_a_log_does_not_wait_for_libraries(tmp_path: Path):
+    made = random_recording(41)
+    ingested_here(made.pack(tmp_path), tmp_path / "data")
+    key = [str(made.rows["determinants"][0][name]) for name in ("task", "attempt", "thread", "epoch")]
+    line = [sys.executable, "-c", FIRST, str(tmp_path / "data"), *key]
+    assert subprocess.run(line, capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,8 +1,9 @@
-"""What every attempt of every task came to depend on and to hold, from the sources down, one attempt at a time."""
+"""What every attempt of every task came to depend on and to hold, from the sources down, some time after the other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +11,17 @@ import numpy as np
 
 from ingest.transforms.growth import kernels
 from ingest.transforms.growth.channel_rows import ChannelRows
-from ingest.transforms.growth.joining import ChannelJoined, carried, joined, places_of_buffers
+from ingest.transforms.growth.joining import Joining
 from ingest.transforms.growth.lifetimes import Lifetimes
+from ingest.transforms.growth.merging import Cursor, Depended, side_by_side
 from ingest.transforms.growth.places import Names, Places
+from ingest.transforms.growth.relays import Relays
 from ingest.transforms.growth.runs import Run, run_of
 from ingest.transforms.growth.spool import Spool
+from ingest.transforms.growth.windows import FOREVER, Arrivals, Arriving, Input
 from replay.model import WORLD, Protocol, channel_id
+
+ROWS_AT_ONCE = 1 << 18
 
 
 @dataclass(slots=True)
@@ -24,10 +30,10 @@ class Growth:
 
     names: Names
     places: Places
+    spool: Spool
+    """Where rows lie that are not in memory."""
     holders: list[Run] = field(default_factory=list)
     frontiers: list[Run] = field(default_factory=list)
-    spool: Spool | None = None
-    """Where rows lie that are not in memory."""
     gaps: int = 0
     """Deltas that begin behind what their receiver had."""
 
@@ -36,203 +42,190 @@ def grown(
     rows: ChannelRows, names: Names, lifetimes: Lifetimes, protocol: Protocol, spool: Spool, tell: Callable[[int], None]
 ) -> Growth:
     """Follows all channels; `tell` is told how many tasks are done."""
-    channels = names.graph.channels
-    used = [*rows.used, *(pair for one in channels for pair in places_of_buffers(rows, one, names))]
+    used = itertools.chain(rows.used, _of_buffers(rows, names))
     places = Places(len(names.logs), rows.epochs, used)
-    following = _Following(rows, lifetimes, protocol, spool, Growth(names, places, spool=spool))
+    following = _Following(rows, lifetimes, protocol, spool, Growth(names, places, spool))
     for done, task in enumerate(names.graph.order):
         tell(done)
         following.follow(task)
-        spool.let_go()
     if protocol.logs:
         following.leave_outside()
     return following.found
 
 
+def _of_buffers(rows: ChannelRows, names: Names) -> Iterator[tuple[Any, Any]]:
+    """(log, epoch) that they name, no pair twice in a stretch."""
+    for channel in names.graph.channels:
+        main, output = names.main_of[names.task_number[channel.source]], names.output_log(channel.source, channel.k)
+        for _, one in rows.buffers.of(channel.id):
+            for log, column in ((main, "main_epoch"), (output, "epoch")):
+                epochs = np.unique(rows.buffers.column(column, one))
+                yield np.full(len(epochs), log, dtype=np.int64), epochs
+
+
 class _Following:
-    """Task by task: the runs above are there when a task is reached."""
+    """Task by task: what those above came to is there when a task is reached."""
 
     def __init__(
         self, rows: ChannelRows, lifetimes: Lifetimes, protocol: Protocol, spool: Spool, found: Growth
     ) -> None:
         self.rows, self.lifetimes, self.protocol, self.spool, self.found = rows, lifetimes, protocol, spool, found
         self.names, self.places = found.names, found.places
-        count = len(self.places)
-        self.reaches = self.names.reaches()
-        task_of_place = self.names.task_of_log[self.places.log] if count else np.zeros(0, np.int64)
-        self.tasks = (task_of_place, self.reaches, *lifetimes.arrays(self.names))
-        self.depended: dict[tuple[str, int], Run] = {}
-        self.held: dict[tuple[str, int], Run] = {}
-
-    def _joined(self, channel: str) -> ChannelJoined:
-        graph = self.names.graph
-        return joined(self.rows, graph.channel(channel), self.names, self.places, logged=self.protocol.logs)
+        self.joining = Joining(rows, self.names, self.places, logged=protocol.logs)
+        task_of_place = self.names.task_of_log[self.places.log] if len(self.places) else np.zeros(0, np.int64)
+        self.tasks = (task_of_place, self.names.reaches(), *lifetimes.arrays(self.names))
+        self.depended: dict[tuple[str, int], Depended] = {}
+        self.relays = Relays(spool)
 
     def follow(self, task: str) -> None:
         """All attempts of one task."""
-        inputs = [self._joined(channel) for channel in self.names.graph.task(task).inputs]
-        attempts = np.unique(np.concatenate([[], *(one.sendings["receiver_attempt"] for one in inputs)]))
-        for attempt in attempts.astype(np.int64):
-            mine = [np.flatnonzero(one.sendings["receiver_attempt"] == attempt) for one in inputs]
-            self._depend(task, int(attempt), inputs, mine)
+        graph = self.names.graph
+        inputs = tuple(
+            Input(one.id, one.source, one.k) for one in (graph.channel(name) for name in graph.task(task).inputs)
+        )
+        for attempt in self._attempts(inputs):
+            self._depend(task, Arrivals(self.rows.sendings, inputs, "taken_us", attempt))
             if self.protocol.logs:
-                self._hold(task, int(attempt), inputs, mine)
+                held = self._hold(
+                    self.names.task_number[task], attempt, Arrivals(self.rows.sendings, inputs, "received_us", attempt)
+                )
+                self.relays.add(task, attempt, held, len(self.places))
+
+    def _attempts(self, inputs: tuple[Input, ...]) -> list[int]:
+        """That were sent to."""
+        sendings, found = self.rows.sendings, set[int]()
+        for one in inputs:
+            for _, stretch in sendings.of(one.channel):
+                found.update(np.unique(sendings.column("receiver_attempt", stretch)).tolist())
+        self.spool.let_go()
+        return sorted(found)
 
     # --- depending ---
 
-    def _depend(self, task: str, attempt: int, inputs: list[ChannelJoined], mine: list[Any]) -> None:
-        taken = [rows[one.sendings["taken_us"][rows] >= 0] for one, rows in zip(inputs, mine, strict=True)]
-        t_us = _gathered(inputs, taken, lambda one: one.sendings["taken_us"])
-        if not len(t_us):
-            return
-        order = np.argsort(t_us, kind="stable")  # by input, where it is one microsecond
-        runs, run = self._runs_above(task, inputs, taken)
-        columns = [lambda o: o.cut_us, lambda o: o.main, lambda o: o.offset, lambda o: o.output, lambda o: o.built]
-        cut_us, main, offset, output, built = (_gathered(inputs, taken, column)[order] for column in columns)
-        run = np.where(main < 0, len(runs), run[order])  # what was not cut brings nothing
-        above, most = _above(runs)
-        bound = 2 * len(t_us) + most
-        out = np.empty(bound, np.int64), np.empty(bound, np.int64), np.empty(bound, np.int64)
+    def _depend(self, task: str, arrivals: Arrivals) -> None:
         frontier = np.zeros(len(self.places), np.int64)
-        takes = (t_us[order], run, cut_us, main, offset, output, built)
-        count = kernels.depend(takes, above, frontier, *out)
-        if count:
-            rows = tuple(one[:count] for one in out)
-            below = bool(self.names.graph.task(task).outputs)
-            made = run_of(self.names.task_number[task], attempt, rows, self.spool, merged=below)
-            self.depended[task, attempt] = made
-            self.found.frontiers.append(made)
+        cursors: dict[tuple[str, int], Cursor] = {}
+        below = bool(self.names.graph.task(task).outputs)
+        attempt = arrivals.receiver or 0
+        for low_us, high_us in arrivals.windows(_at_once(len(arrivals), self._merged_by(arrivals))):
+            rows = self._depended_in(arrivals.between(low_us, high_us), cursors, frontier)
+            if rows is not None:
+                self.found.frontiers.append(run_of(self.names.task_number[task], attempt, rows, self.spool))
+                if below:
+                    self.depended.setdefault((task, attempt), Depended()).add(rows, self.spool)
+            self.spool.let_go()
 
-    def _runs_above(self, task: str, inputs: list[ChannelJoined], taken: list[Any]) -> tuple[list[Run | None], Any]:
-        """The rows of each sender's attempt, once for every input that they come by."""
-        runs: list[Run | None] = []
-        of_take = []
-        graph = self.names.graph
-        for channel, one, rows in zip(graph.task(task).inputs, inputs, taken, strict=True):
-            senders, codes = np.unique(one.sendings["attempt"][rows], return_inverse=True)
-            of_take.append(codes + len(runs))
-            runs += [self.depended.get((graph.channel(channel).source, int(sender))) for sender in senders]
-        return runs, np.concatenate(of_take)
+    def _merged_by(self, arrivals: Arrivals) -> int:
+        """Rows above, if it takes all of them."""
+        sources = [
+            (one.source, attempt) for one in arrivals.inputs for attempt in arrivals.sendings.attempts(one.channel)
+        ]
+        return sum(len(self.depended[one]) for one in sources if one in self.depended)
+
+    def _depended_in(
+        self, arrived: list[Arriving], cursors: dict[tuple[str, int], Cursor], frontier: Any
+    ) -> tuple[Any, ...] | None:
+        if not arrived:
+            return None
+        cuts = [self.joining.cut(one.input, one.attempt, one.sendings) for one in arrived]
+        merged = []
+        for one, cut in zip(arrived, cuts, strict=True):
+            key = (one.input.channel, one.attempt)
+            if key not in cursors:
+                cursors[key] = Cursor(self.depended.get((one.input.source, one.attempt)))
+            there = cut.cut_us[cut.main >= 0]
+            merged.append(cursors[key].upto(int(there.max())) if len(there) else [])
+        above, most = side_by_side(merged)
+        t_us = _together([one.sendings["taken_us"] for one in arrived])
+        order = np.argsort(t_us, kind="stable")  # by input, where it is one microsecond
+        run = np.repeat(np.arange(len(arrived)), [one.size for one in arrived])
+        cut_us, main, offset, output, built = (_together(column)[order] for column in zip(*cuts, strict=True))
+        run = np.where(main < 0, len(arrived), run[order])  # what was not cut brings nothing
+        out = _empty(3, 2 * len(t_us) + most)
+        count = kernels.depend((t_us[order], run, cut_us, main, offset, output, built), above, frontier, *out)
+        return tuple(one[:count] for one in out) if count else None
 
     # --- holding ---
 
-    def _hold(self, task: str, attempt: int, inputs: list[ChannelJoined], mine: list[Any]) -> None:
-        arrived = [
-            rows[(one.sendings["received_us"][rows] >= 0) & (one.last[rows] > one.first[rows])]
-            for one, rows in zip(inputs, mine, strict=True)
-        ]
-        received = _gathered(inputs, arrived, lambda one: one.sendings["received_us"])
-        if not len(received):
-            return
+    def _hold(self, who: int, attempt: int, arrivals: Arrivals) -> list[Run]:
+        """The runs that `who` made, a task or the world outside."""
+        runs: list[Run] = []
+        holding = _Holding(len(self.places), len(self.names.tasks))
+        deltas = sum(self.rows.deltas.count(one.channel) for one in arrivals.inputs)
+        for low_us, high_us in arrivals.windows(_at_once(len(arrivals), deltas)):
+            rows = self._held_in(arrivals.between(low_us, high_us), arrivals.time, holding)
+            if rows is not None:
+                runs.append(run_of(who, attempt, rows, self.spool))
+            self.spool.let_go()
+        self.found.holders += runs
+        return runs
+
+    def _held_in(self, arrived: list[Arriving], time: str, holding: _Holding) -> tuple[Any, ...] | None:
+        if not arrived:
+            return None
+        carried = [self.joining.carried(one.input.channel, one.attempt, one.sendings) for one in arrived]
+        sizes = [one.size for one in arrived]
+        bases = np.cumsum([0, *(len(one.place) for one in carried)])[:-1]
+        first = _together([one.first + base for one, base in zip(carried, bases, strict=True)])
+        last = _together([one.last + base for one, base in zip(carried, bases, strict=True)])
+        received, sent = (_together([one.sendings[name] for one in arrived]) for name in (time, "sent_us"))
+        source = np.repeat([self.names.task_number[one.input.source] for one in arrived], sizes)
+        sender = np.repeat([one.attempt for one in arrived], sizes)
+        run = np.repeat(np.arange(len(arrived)), sizes)
         order = np.argsort(received, kind="stable")
-        graph, sources = self.names.graph, list[Any]()
-        for channel, rows in zip(graph.task(task).inputs, arrived, strict=True):
-            sources.append(np.full(len(rows), self.names.task_number[graph.channel(channel).source], np.int64))
-        sender = _gathered(inputs, arrived, lambda one: one.sendings["attempt"])
-        source = np.concatenate(sources)
-        sent = _gathered(inputs, arrived, lambda one: one.sendings["sent_us"])
-        first, last, entries = _entries(inputs, arrived)
-        runs, run = self._relays(source, sender)
+        order = order[(last > first)[order]]
         arrivals = tuple(one[order] for one in (received, sent, source, sender, run, first, last))
-        rows = self._held(arrivals, entries, runs)
-        if rows is not None:
-            made = run_of(self.names.task_number[task], attempt, rows, self.spool, merged=False)
-            self.held[task, attempt] = made
-            self.found.holders.append(made)
-
-    def _relays(self, source: Any, sender: Any) -> tuple[list[Run | None], Any]:
-        """What each sender's attempt held itself."""
-        pairs, run = np.unique(np.stack([source, sender]), axis=1, return_inverse=True)
-        tasks = self.names.tasks
-        return [self.held.get((tasks[int(one)], int(attempt))) for one, attempt in pairs.T], run.reshape(-1)
-
-    def _held(self, arrivals: tuple[Any, ...], entries: tuple[Any, ...], runs: list[Run | None]) -> Any:
-        count, bound = len(self.places), int((arrivals[6] - arrivals[5]).sum())
-        zeros = np.zeros(count, np.int64)
-        state = (
-            zeros, np.full(count, -1, np.int64), zeros.copy(), np.full(count, -1, np.int64),
-            np.full(len(self.names.tasks), -1, np.int64),
-        )  # fmt: skip
-        out = tuple(np.empty(bound, np.int64) for _ in range(5))
-        rows, gaps = kernels.hold(arrivals, entries, _relaying(runs), self.tasks, state, out)
+        entries = tuple(
+            _together(column).astype(np.int64)
+            for column in zip(*((one.place, one.offset, one.length) for one in carried), strict=True)
+        )
+        relays = self.relays.of([(one.input.source, one.attempt) for one in arrived])
+        rows, gaps = holding.hold(arrivals, entries, relays, self.tasks)
         self.found.gaps += gaps
-        return tuple(one[:rows] for one in out[:4]) if rows else None
+        return rows
 
     # --- the world outside ---
 
     def leave_outside(self) -> None:
         """What was left with it, in time; a rollback makes it forget."""
-        parts: list[tuple[Any, ...]] = []
-        deltas: list[dict[str, Any]] = []
-        base = 0
-        for task in self.names.graph.order:
-            sendings = self.rows.sendings.of(channel_id(task, WORLD))
-            if not len(sendings["seq"]):
-                continue
-            carried_by = self.rows.deltas.of(channel_id(task, WORLD))
-            first, last = carried(sendings, carried_by)
-            source = np.full(len(first), self.names.task_number[task], np.int64)
-            parts.append((sendings["sent_us"], source, sendings["attempt"], first + base, last + base))
-            deltas.append(carried_by)
-            base += len(carried_by["seq"])
-        if not parts:
-            return
-        sent, source, sender, first, last = (np.concatenate(column) for column in zip(*parts, strict=True))
-        place = np.concatenate([self.places.of(one["log"], one["epoch"]) for one in deltas])
-        entries = (place, *(np.concatenate([one[name] for one in deltas]) for name in ("offset", "length")))
-        runs, run = self._relays(source, sender)
-        lineage = np.searchsorted(np.sort(np.array(self.lifetimes.rollbacks, np.int64)), sent, side="right")
-        for one in np.unique(lineage):
-            those = np.flatnonzero(lineage == one)
-            order = those[np.argsort(sent[those], kind="stable")]
-            arrivals = tuple(each[order] for each in (sent, sent, source, sender, run, first, last))
-            rows = self._held(arrivals, entries, runs)
-            if rows is not None:
-                outside = len(self.names.tasks)
-                self.found.holders.append(run_of(outside, int(one), rows, self.spool, merged=False))
+        inputs = tuple(Input(channel_id(task, WORLD), task) for task in self.names.graph.order)
+        begins = sorted({0, *self.lifetimes.rollbacks})
+        for since_us, until_us in zip(begins, [*(one - 1 for one in begins[1:]), FOREVER], strict=True):
+            lineage = int(np.searchsorted(np.sort(self.lifetimes.rollbacks), since_us, side="right"))
+            arrivals = Arrivals(self.rows.sendings, inputs, "sent_us", None, since_us, until_us)
+            self._hold(len(self.names.tasks), lineage, arrivals)
 
 
-def _gathered(inputs: list[ChannelJoined], rows: list[Any], column: Callable[[ChannelJoined], Any]) -> Any:
-    parts = (column(one)[those] for one, those in zip(inputs, rows, strict=True))
+class _Holding:
+    """What somebody holds so far."""
+
+    def __init__(self, places: int, tasks: int) -> None:
+        self._held = np.zeros(places, np.int64)
+        self._newest = np.full(places, -1, np.int64)
+        self._grown = np.zeros(places, np.int64)
+        self._nodes = _empty(3, 0)
+        self._tasks = tasks
+        self._count = 0
+
+    def hold(self, arrivals: tuple[Any, ...], entries: Any, relays: Any, tasks: Any) -> tuple[Any, int]:
+        """The rows that those who arrive next make, and how many deltas begin behind what was there."""
+        bound = int((arrivals[6] - arrivals[5]).sum())
+        self._nodes = tuple(np.concatenate([one[: self._count], np.empty(bound, np.int64)]) for one in self._nodes)
+        nothing_at = np.full(len(self._held), -1, np.int64), np.full(self._tasks, -1, np.int64)
+        state = (self._held, self._newest, self._grown, *nothing_at)
+        out = _empty(4, bound)
+        rows, gaps, self._count = kernels.hold(arrivals, entries, relays, tasks, state, self._nodes, out, self._count)
+        return (tuple(one[:rows] for one in out) if rows else None), gaps
+
+
+def _at_once(sendings: int, more: int) -> int:
+    """So many sendings, where so much more comes with all of them."""
+    return max(1, ROWS_AT_ONCE * sendings // (sendings + more + 1))
+
+
+def _together(parts: Any) -> Any:
     return np.concatenate([np.zeros(0, np.int64), *parts])
 
 
-def _entries(inputs: list[ChannelJoined], rows: list[Any]) -> tuple[Any, Any, tuple[Any, Any, Any]]:
-    """Where the deltas of each begin and end among those of all inputs, and these."""
-    sizes = [len(one.deltas["place"]) for one in inputs]
-    bases = np.concatenate([[0], np.cumsum(sizes)])[:-1]
-    first = np.concatenate([one.first[those] + base for one, those, base in zip(inputs, rows, bases, strict=True)])
-    last = np.concatenate([one.last[those] + base for one, those, base in zip(inputs, rows, bases, strict=True)])
-    place, offset, length = (
-        np.concatenate([one.deltas[name] for one in inputs]) for name in ("place", "offset", "length")
-    )
-    return first, last, (place.astype(np.int64), offset, length)
-
-
-def _above(runs: list[Run | None]) -> tuple[tuple[Any, ...], int]:
-    """All rows that may be merged, one run behind the other; behind them one that has none."""
-    parts = [one.in_time if one is not None and one.in_time else None for one in runs]
-    sizes = [len(one[0]) if one else 0 for one in parts]
-    ends = np.cumsum([0, *sizes])
-    columns = [np.concatenate([np.zeros(0, np.int64), *(one[n] for one in parts if one is not None)]) for n in range(3)]
-    first = np.append(ends[:-1], ends[-1])
-    last = np.append(ends[1:], ends[-1])
-    return (first, last, np.zeros(len(first), np.int64), *columns), int(ends[-1])
-
-
-def _relaying(runs: list[Run | None]) -> tuple[Any, ...]:
-    """All that relays held, one behind the other: their places, and behind these their rows."""
-    begin, places, firsts, base = [0], list[Any](), list[Any](), 0
-    columns: list[list[Any]] = [[], [], []]
-    for one in runs:
-        if one is not None and one.most is not None:
-            places.append(one.places)
-            firsts.append(one.first[:-1] + base)
-            base += len(one)
-            for column, values in zip(columns, (one.t_us, one.most, one.whose), strict=True):
-                column.append(values)
-        begin.append(sum(map(len, places)))
-    none = np.zeros(0, np.int64)
-    rows = (np.concatenate([none, *column]) for column in columns)
-    first = np.append(np.concatenate([none, *firsts]), base)
-    return (np.array(begin, np.int64), np.concatenate([none, *places]).astype(np.int64), first.astype(np.int64), *rows)
+def _empty(columns: int, rows: int) -> tuple[Any, ...]:
+    return tuple(np.empty(rows, np.int64) for _ in range(columns))

@@ -1,92 +1,106 @@
-"""Of one channel: each sending with the buffer that it carried and with its deltas, found by bisection."""
+"""Of sendings the buffers that they carried and their deltas, found by their numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ingest.transforms.growth.channel_rows import Arrays, ChannelRows
+from ingest.transforms.growth.channel_rows import Arrays, ChannelRows, starts_of
 from ingest.transforms.growth.places import Names, Places
-from replay.model import Channel
+from ingest.transforms.growth.windows import Input
 
-BUILT_BYTES = 5
-"""Of the determinant that each buffer adds to its output's log."""
+_LARGE = 1 << 31
 
 
-@dataclass(slots=True)
-class ChannelJoined:
-    """The sendings of a channel; behind each where in its deltas those that it carried begin and end."""
+class Cut(NamedTuple):
+    """Of the buffer of each sending; places are -1 where there is no such buffer."""
 
-    sendings: Arrays
-    first: Any
-    last: Any
-    deltas: Arrays
     cut_us: Any
     main: Any
     offset: Any
     output: Any
     built: Any
-    """The last five of the buffer of each sending; places are -1 where there is no such buffer."""
 
 
-def joined(rows: ChannelRows, channel: Channel, names: Names, places: Places, *, logged: bool) -> ChannelJoined:
-    """Reads a channel's rows and joins them."""
-    sendings, deltas = rows.sendings.of(channel.id), rows.deltas.of(channel.id)
-    first, last = carried(sendings, deltas)
-    buffers = rows.buffers.of(channel.id)
-    at = found_by((buffers["attempt"], buffers["seq"]), (sendings["attempt"], sendings["seq"]))
-    built = _built(buffers) if logged else np.zeros(len(buffers["seq"]), np.int64)
-    missing = at < 0
-    main = places.of(names.main_of[names.task_number[channel.source]], buffers["main_epoch"])
-    output = places.of(names.output_log(channel.source, channel.k), buffers["epoch"])
-    picked = [_picked(one, at) for one in (buffers["cut_us"], main, buffers["main_offset"], output, built)]
-    picked[1], picked[3] = np.where(missing, -1, picked[1]), np.where(missing, -1, picked[3])
-    deltas["place"] = places.of(deltas.pop("log"), deltas["epoch"])
-    return ChannelJoined(sendings, first, last, deltas, *picked)
+class Carried(NamedTuple):
+    """Where in the deltas those of each sending begin and end, and the deltas."""
+
+    first: Any
+    last: Any
+    place: Any
+    offset: Any
+    length: Any
 
 
-def places_of_buffers(rows: ChannelRows, channel: Channel, names: Names) -> list[tuple[Any, Any]]:
-    """(log, epoch) that its buffers name, no pair twice."""
-    buffers = rows.buffers.of(channel.id)
-    main, output = names.main_of[names.task_number[channel.source]], names.output_log(channel.source, channel.k)
-    epochs = [(main, np.unique(buffers["main_epoch"])), (output, np.unique(buffers["epoch"]))]
-    return [(np.full(len(those), log, dtype=np.int64), those) for log, those in epochs]
+class Joining:
+    """By the tables and the numbers of what they name."""
 
+    def __init__(self, rows: ChannelRows, names: Names, places: Places, *, logged: bool) -> None:
+        self.rows, self.names, self.places, self.logged = rows, names, places, logged
 
-def carried(sendings: Arrays, deltas: Arrays) -> tuple[Any, Any]:
-    """Where the deltas of each sending begin and end; those of one sending stand together."""
-    names = ("attempt", "seq", "sending")
-    count = len(deltas["seq"])
-    if not count:
-        nothing = np.zeros(len(sendings["seq"]), np.int64)
-        return nothing, nothing
-    new = np.ones(count, dtype=np.bool_)
-    new[1:] = np.logical_or.reduce([deltas[name][1:] != deltas[name][:-1] for name in names])
-    starts = np.flatnonzero(new)
-    ends = np.append(starts[1:], count)
-    at = found_by(tuple(deltas[name][starts] for name in names), tuple(sendings[name] for name in names))
-    # Who was not told when it was sent is a receipt without a sending.
-    at = np.where(sendings["sent_us"] < 0, -1, at)
-    return _picked(starts, at), _picked(ends, at)
+    def cut(self, one: Input, attempt: int, sendings: Arrays) -> Cut:
+        """What one attempt sent over a channel."""
+        names, places = self.names, self.places
+        buffers = self.rows.buffers.between(one.channel, attempt, *_span(sendings["seq"]))
+        at = found_by((buffers["seq"],), (sendings["seq"],))
+        main = places.of(names.main_of[names.task_number[one.source]], buffers["main_epoch"])
+        output = places.of(names.output_log(one.source, one.k or 0), buffers["epoch"])
+        built = buffers["built"] if self.logged else np.zeros(len(at), np.int64)
+        picked = [_picked(each, at) for each in (buffers["cut_us"], main, buffers["main_offset"], output, built)]
+        picked[1], picked[3] = np.where(at < 0, -1, picked[1]), np.where(at < 0, -1, picked[3])
+        return Cut(*picked)
+
+    def carried(self, channel: str, attempt: int, sendings: Arrays) -> Carried:
+        """The same sendings; those of one stand together."""
+        deltas = self.rows.deltas.between(channel, attempt, *_span(sendings["seq"]))
+        place = self.places.of(deltas["log"], deltas["epoch"])
+        count = len(place)
+        if not count:
+            nothing = np.zeros(len(sendings["seq"]), np.int64)
+            return Carried(nothing, nothing, place, deltas["offset"], deltas["length"])
+        # Between rows that stand apart in the table there may be those of others.
+        starts = starts_of(deltas["seq"], deltas["sending"], deltas["at"] - np.arange(count))
+        ends = np.append(starts[1:], count)
+        known = deltas["seq"][starts], deltas["sending"][starts]
+        at = found_by(known, (sendings["seq"], sendings["sending"]))
+        # Who was not told when it was sent is a receipt without a sending.
+        at = np.where(sendings["sent_us"] < 0, -1, at)
+        return Carried(_picked(starts, at), _picked(ends, at), place, deltas["offset"], deltas["length"])
 
 
 def found_by(known: tuple[Any, ...], wanted: tuple[Any, ...]) -> Any:
     """Of each wanted key the last row that has it; -1 where none has."""
     if not len(known[0]) or not len(wanted[0]):
         return np.full(len(wanted[0]), -1, dtype=np.int64)
-    both, begin = _ranked(known, wanted), len(known[0])
-    keys, asked = both[:begin], both[begin:]
-    order = np.argsort(keys, kind="stable")
-    at = np.searchsorted(keys, asked, side="right", sorter=order) - 1
-    row = order[np.maximum(at, 0)]
+    keys, asked = _as_numbers(known, wanted)
+    if np.all(keys[1:] > keys[:-1]):
+        at = np.searchsorted(keys, asked, side="right") - 1
+        row = np.maximum(at, 0)
+    else:
+        order = np.argsort(keys, kind="stable")
+        at = np.searchsorted(keys, asked, side="right", sorter=order) - 1
+        row = order[np.maximum(at, 0)]
     found: Any = np.where((at >= 0) & (keys[row] == asked), row, -1)
     return found
 
 
+def _as_numbers(known: tuple[Any, ...], wanted: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Keys of one or two numbers as one number each, which agrees in order."""
+    if len(known) == 1:
+        return known[0], wanted[0]
+    if all(_is_small(one) for one in (*known, *wanted)):
+        return tuple(one[0] * _LARGE + one[1] for one in (known, wanted))
+    both, begin = _ranked(known, wanted), len(known[0])
+    return both[:begin], both[begin:]
+
+
+def _is_small(numbers: Any) -> bool:
+    return int(numbers.min()) >= 0 and int(numbers.max()) < _LARGE
+
+
 def _ranked(known: tuple[Any, ...], wanted: tuple[Any, ...]) -> Any:
-    """Keys of several numbers as one number each, which agrees in order and whatever the numbers are."""
+    """Whatever the numbers are."""
     ranks: Any = 0
     for one, other in zip(known, wanted, strict=True):
         values, codes = np.unique(np.concatenate([one, other]), return_inverse=True)
@@ -96,15 +110,8 @@ def _ranked(known: tuple[Any, ...], wanted: tuple[Any, ...]) -> Any:
     return ranks
 
 
-def _built(buffers: Arrays) -> Any:
-    """How far its output's log went with each buffer: they stand in the order in which they were cut."""
-    count = len(buffers["seq"])
-    if not count:
-        return np.zeros(0, np.int64)
-    new = np.ones(count, dtype=np.bool_)
-    new[1:] = (buffers["attempt"][1:] != buffers["attempt"][:-1]) | (buffers["epoch"][1:] != buffers["epoch"][:-1])
-    starts = np.flatnonzero(new)
-    return BUILT_BYTES * (np.arange(count) - np.repeat(starts, np.diff(starts, append=count)) + 1)
+def _span(numbers: Any) -> tuple[int, int]:
+    return int(numbers.min()), int(numbers.max())
 
 
 def _picked(values: Any, at: Any) -> Any:

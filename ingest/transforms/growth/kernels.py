@@ -55,21 +55,26 @@ def hold(
     relays: tuple[Any, ...],
     tasks: tuple[Any, ...],
     state: tuple[Any, ...],
+    nodes: tuple[Any, ...],
     out: tuple[Any, ...],
-) -> tuple[int, int]:
-    """What deltas brought, in the order in which they arrived; returns how many rows there are, and how many gaps.
+    known_nodes: int,
+) -> tuple[int, int, int]:
+    """What deltas brought, in the order in which they arrived; returns how many rows, gaps and nodes there are.
 
     `arrivals`: (received_us, sent_us, task and attempt of the sender, its run, where its entries begin and end);
     `entries`: (place, offset, length); `relays`: what each run holds, as found so far; `tasks`: (task of each place,
     whether a task's logs reach another one, where a task's attempts begin, their starts and numbers); `state`: what is
-    held of each place, its last row, and scratch; `out`: (t_us, place, upto, whose attempt, row before of that place).
+    held of each place, its newest node, and scratch; `nodes`: of a place and an attempt that wrote it (whose, how far,
+    node before of that place), so many `known_nodes` from before; `out`: (t_us, place, upto, whose attempt).
     """
     received, sent, source, sender, run, first, last = arrivals
     place_of, offset_of, length_of = entries
     task_of, reaches, begin_of, starts, numbers = tasks
     held, newest, grown, grown_at, gapped_at = state
-    t_out, place_out, upto_out, whose_out, before_out = out
+    node_whose, node_upto, node_before = nodes
+    t_out, place_out, upto_out, whose_out = out
     rows = gaps = 0
+    count = known_nodes
     for n in range(len(received)):
         for at in range(first[n], last[n]):
             place = place_of[at]
@@ -98,32 +103,35 @@ def hold(
                     for one in range(begin_of[task], begin_of[task + 1]):
                         if starts[one] <= sent[n]:
                             whose = max(whose, numbers[one])
-            row = newest[place]
-            while row >= 0 and whose_out[row] != whose:
-                row = before_out[row]
-            if row >= 0 and upto_out[row] >= end:
+            node = newest[place]
+            while node >= 0 and node_whose[node] != whose:
+                node = node_before[node]
+            if node < 0:
+                node_whose[count], node_before[count] = whose, newest[place]
+                newest[place] = node = count
+                count += 1
+            elif node_upto[node] >= end:
                 continue
-            t_out[rows], place_out[rows], upto_out[rows] = received[n], place, end
-            whose_out[rows], before_out[rows] = whose, newest[place]
-            newest[place] = rows
+            node_upto[node] = end
+            t_out[rows], place_out[rows], upto_out[rows], whose_out[rows] = received[n], place, end, whose
             rows += 1
-    return rows, gaps
+    return rows, gaps, count
 
 
 @numba.njit(cache=True, inline="always")
 def _relayed(relays: tuple[Any, ...], run: int, place: int, end: int, sent_us: int) -> int:
     """Of whose attempt the relay had bytes that far, by its first row that went so far; -1 where it had none then."""
-    begin_of, place_at, first_of, t_us, most, whose = relays
+    begin_of, end_of, place_at, first_of, t_us, most, whose = relays
     if run < 0:
         return -1
-    low, high = begin_of[run], begin_of[run + 1]
+    low, high = begin_of[run], end_of[run]
     while low < high:
         middle = (low + high) // 2
         if place_at[middle] < place:
             low = middle + 1
         else:
             high = middle
-    if low == begin_of[run + 1] or place_at[low] != place:
+    if low == end_of[run] or place_at[low] != place:
         return -1
     left, right = first_of[low], first_of[low + 1]
     end_of_rows = right
@@ -142,6 +150,6 @@ def warm_up() -> None:
     """Compiles both, or loads them compiled, so that no ingest waits for it."""
     none, places = np.zeros(0, np.int64), np.zeros(1, np.int64)
     depend((none,) * 7, (places, places, places, none, none, none), none, none, none, none)
-    relays = (places, none, places, none, none, none)
+    relays = (places, places, none, places, none, none, none)
     tasks = (none, np.zeros((1, 1), np.bool_), places, none, none)
-    hold((none,) * 7, (none, none, none), relays, tasks, (none,) * 5, (none,) * 5)
+    hold((none,) * 7, (none, none, none), relays, tasks, (none,) * 5, (none,) * 3, (none,) * 4, 0)
