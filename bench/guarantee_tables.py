@@ -52,7 +52,7 @@ def made_up(folder: Path, vertices: int, tasks: int, buffers: int, depth: int | 
     spool = Spool(folder / "growing")
     staging = folder / "staging"
     staging.mkdir(parents=True)
-    growth = grown(rows, names, Lifetimes(), manifest.protocol, spool, lambda done: None)
+    growth = grown(rows, names, Lifetimes(), manifest.protocol, spool, lambda done, total: None)
     growth.holders = [_arrived(run, growth, depth) for run in growth.frontiers]
     files = [file for table in ("holders", "frontiers") for file in table_rows(LAKE_TABLES[table], staging, growth)]
     files += _write("sinks", staging, [_sinks(names, rows)])

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 EVERY_S = 0.1
+LEAST_SHARE = 20
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -77,6 +78,7 @@ class Watched:
 
     def _watch(self) -> None:
         while True:
+            began_s = time.monotonic()
             of_kind: dict[str, int] = defaultdict(int)
             for pid in self._watched():
                 of_kind[_kind(pid, self.root)] += pss_bytes(pid)
@@ -84,7 +86,8 @@ class Watched:
                 self.most_of[kind] = max(self.most_of.get(kind, 0), size)
             self.most_bytes = max(self.most_bytes, sum(of_kind.values()))
             self.samples += 1
-            if self._done.wait(EVERY_S):
+            # To add up what of 20 GiB is mapped takes a while each time, and is not to slow down what is watched.
+            if self._done.wait(max(EVERY_S, LEAST_SHARE * (time.monotonic() - began_s))):
                 self._own_s = time.thread_time()
                 return
 

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,16 @@ from ingest.transforms.growth.places import Names
 from ingest.transforms.growth.spool import Spool
 from replay.model import Graph, Manifest
 
+Tell = Callable[[str, int, int], None]
 SCRATCH = "growing"
 BATCH_ROWS = 1 << 17
 _NAMED = ("channel", "task", "thread")
 
 
 def write_causal_tables(
-    staging: Place, manifest: Manifest, files: Iterable[FileSummary], tell: Callable[[int], None] = lambda done: None
+    staging: Place, manifest: Manifest, files: Iterable[FileSummary], tell: Tell = lambda what, done, total: None
 ) -> list[FileSummary]:
-    """Both tables; `tell` is told how many tasks are done, and may raise."""
+    """Both tables; `tell` is told what is being done, how many rows it is done with, and of how many. It may raise."""
     paths: dict[str, list[Place]] = {}
     for file in files:
         paths.setdefault(file.table, []).append(staging / file.path)
@@ -43,8 +45,8 @@ def write_causal_tables(
     with _scratch(staging) as spool:
         rows = read_channels(_reading(paths), names, spool, with_deltas=manifest.protocol.logs)
         lifetimes = Lifetimes.of(_events(paths.get("events", [])))
-        growth = grown(rows, names, lifetimes, manifest.protocol, spool, tell)
-        return [*table_rows(HOLDERS, staging, growth), *table_rows(FRONTIERS, staging, growth)]
+        growth = grown(rows, names, lifetimes, manifest.protocol, spool, partial(tell, "Following what arrived"))
+        return [file for table in (HOLDERS, FRONTIERS) for file in table_rows(table, staging, growth, tell)]
 
 
 @contextmanager
@@ -81,16 +83,20 @@ def _events(paths: list[Place]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(told[name].to_pylist() for name in told.column_names), strict=True)
 
 
-def table_rows(table: Table, staging: Place, growth: Growth) -> list[FileSummary]:
+def table_rows(
+    table: Table, staging: Place, growth: Growth, tell: Tell = lambda what, done, total: None
+) -> list[FileSummary]:
     """Writes one of the two."""
     runs = growth.holders if table is HOLDERS else growth.frontiers
     if not runs:
         return []
     writer = TableWriter(table, staging, "part-00000")
-    columns = _holders if table is HOLDERS else _frontiers
+    columns, done, total = _holders if table is HOLDERS else _frontiers, 0, sum(map(len, runs))
     try:
         for piece in in_order(runs, len(growth.places), growth.spool):
             writer.add(columns(piece, growth), len(piece.place))
+            done += len(piece.place)
+            tell(f"Writing {table.name}", done, total)
         return writer.close()
     except BaseException:
         writer.abandon()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ingest.jobs.causal_tables import write_causal_tables
+from ingest.jobs.causal_tables import Tell, write_causal_tables
 from ingest.jobs.gathering import END_PART, gather
 from ingest.jobs.parts import PartSummary
 from ingest.lake.log_index import INDEX_GROUP_ROWS, KEY, LOG_INDEX
@@ -32,14 +31,14 @@ def finish(
     manifest: Manifest,
     plan: Plan,
     summaries: list[PartSummary],
-    tell: Callable[[int], None] = lambda done: None,
+    tell: Tell = lambda what, done, total: None,
     *,
     growing: bool = False,
 ) -> dict[str, Any]:
     """Writes what is left into the staging folder, the manifest last; returns status, rejects and facts.
 
-    `tell` is told how many tasks' logs were followed, and may raise. `growing`: a part may have but some epochs
-    of a channel.
+    `tell` is told what is being done, how many rows it is done with, and of how many; it may raise. `growing`: a part
+    may have but some epochs of a channel.
     """
     return _Finish(job, staging, pack, manifest, plan, summaries, tell, growing).run()
 
@@ -54,7 +53,7 @@ class _Finish:
     manifest: Manifest
     plan: Plan
     summaries: list[PartSummary]
-    tell: Callable[[int], None]
+    tell: Tell
     growing: bool
 
     def run(self) -> dict[str, Any]:
@@ -67,10 +66,10 @@ class _Finish:
         files = self._with_seconds(files) if self.growing else files
         files += write_causal_tables(self.staging, self.manifest, files, self.tell)
         epochs = epochs_of([self.staging / file.path for file in index], [one.times for one in self.summaries])
-        flows = [tuple(flow) for one in self.summaries for flow in one.flows]
-        for table, rows in ((REJECTS, rejects), (FLOWS, flows)):
-            files += write_rows(table, self.staging, END_PART, rows)
-        files += write_columns(EPOCHS, self.staging, END_PART, epochs)
+        flows = pa.concat_tables([FLOWS.schema.empty_table(), *(one.flows for one in self.summaries)])
+        files += write_rows(REJECTS, self.staging, END_PART, rejects)
+        for table, columns in ((FLOWS, flows), (EPOCHS, epochs)):
+            files += write_columns(table, self.staging, END_PART, columns)
         facts = self._facts(epochs, files, flows)
         LakeManifest(self.job, in_table_order(files), index, facts, len(rejects)).write(self.staging)
         return {"status": "ready-partial" if rejects else "ready", "rejects": len(rejects), "facts": facts}
@@ -93,7 +92,7 @@ class _Finish:
                 sums[*key, kind] = (known[0] + count, known[1] + size)
         return [(*key, *both) for key, both in sorted(sums.items())]
 
-    def _facts(self, epochs: pa.Table, files: list[FileSummary], flows: list[tuple[Any, ...]]) -> dict[str, Any]:
+    def _facts(self, epochs: pa.Table, files: list[FileSummary], flows: pa.Table) -> dict[str, Any]:
         manifest = self.manifest
         rows = {table: sum(f.rows for f in files if f.table == table) for table in {f.table for f in files}}
         return {
@@ -112,9 +111,9 @@ class _Finish:
             "determinants": rows.get("determinants", 0),
             "determinant_bytes": pc.sum(epochs["bytes"]).as_py() or 0,
             "buffers": rows.get("buffers", 0),
-            "records": sum(flow[5] for flow in flows),
+            "records": pc.sum(flows["records"]).as_py() or 0,
             "sendings": rows.get("sendings", 0),
-            "delta_bytes": sum(flow[9] for flow in flows),
+            "delta_bytes": pc.sum(flows["delta_bytes"]).as_py() or 0,
             "events": rows.get("events", 0),
             "checkpoints": rows.get("checkpoints", 0),
             "bytes": self.plan.bytes,

@@ -19,7 +19,7 @@ from ingest.jobs.cluster import SameCode, code_digest, is_stopped
 from ingest.jobs.finish import finish
 from ingest.jobs.growing import decode_growing, numbered
 from ingest.jobs.parts import CutTask, PartSummary, PartTask, run_cut, run_part
-from ingest.jobs.progress import DecodingProgress
+from ingest.jobs.progress import DecodingProgress, FinishingProgress
 from ingest.jobs.telling import Told, begin, end
 from ingest.lake.errors import OutOfReach
 from ingest.lake.packs import open_pack
@@ -76,12 +76,12 @@ class Ingest:
         self._empty_staging()
         manifest, plan, summaries = self._decoded(context)
         self._check_stop()
-        tasks = len(manifest.tasks)
+        self._progress("finishing", message="Adding up what the parts tell")
+        progress = FinishingProgress()
 
-        def tell(done: int) -> None:
+        def tell(what: str, done: int, total: int) -> None:
             self._check_stop()
-            message = f"Following the logs of {done} of {tasks} tasks"
-            self._progress("finishing", plan.bytes, plan.bytes, message)
+            self.tell(progress.told(what, done, total))
 
         growing = self.growing
         return finish(self.job, self.staging, self.pack, manifest, plan, summaries, tell, growing=growing)
@@ -92,11 +92,13 @@ class Ingest:
             self.staging.mkdir(parents=True)
 
     def _decoded(self, context: SparkContext) -> tuple[Manifest, Plan, list[PartSummary]]:
+        if not self.growing:
+            with closing(open_pack(self.pack)) as pack:
+                manifest = Manifest.from_json(pack.read(MANIFEST))
+                plan = plan_ingest(pack, Graph(manifest))
+            return manifest, plan, self._decode(context, plan)
         with closing(open_pack(self.pack)) as pack:
             manifest = Manifest.from_json(pack.read(MANIFEST))
-            if not self.growing:
-                plan = plan_ingest(pack, Graph(manifest))
-                return manifest, plan, self._decode(context, plan)
 
             def decode(plan: Plan, first: int, goes_on: bool) -> list[PartSummary]:
                 return self._decode(context, plan, first, goes_on)

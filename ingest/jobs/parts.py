@@ -5,21 +5,23 @@ from __future__ import annotations
 import resource
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, BinaryIO
+
+import pyarrow as pa
 
 from ingest.jobs.log_part import Count, LogPart
 from ingest.jobs.telling import BytesRead
 from ingest.lake.log_index import INDEX_GROUP_ROWS, LOG_INDEX
 from ingest.lake.packs import open_pack
 from ingest.lake.places import place_of
-from ingest.lake.schema import LAKE_TABLES, ROW_GROUP_ROWS
+from ingest.lake.schema import FLOWS, LAKE_TABLES, ROW_GROUP_ROWS
 from ingest.lake.writers import FileSummary, TableWriter
 from ingest.transforms.channels import ChannelReader, ChannelSink, ChannelUnit, Standing
 from ingest.transforms.decoding.pieces import Pieces
 from ingest.transforms.decoding.windows import cuts_of
 from ingest.transforms.events import EventReader
 from ingest.transforms.outside import LinesUnit, read_unit
-from ingest.transforms.places import Flow, LogKey, Reject, Times
+from ingest.transforms.places import TIMES, Flow, LogKey, Reject, Times, in_columns
 from ingest.transforms.planning import EventsUnit, Part
 from replay.bundle.members import MANIFEST
 from replay.bundle.pack import Pack
@@ -55,9 +57,9 @@ class PartSummary:
     files: list[FileSummary] = field(default_factory=list)
     counts: list[Count] = field(default_factory=list)
     """Of logs that others read parts of."""
-    flows: list[Flow] = field(default_factory=list)
+    flows: pa.Table = field(default_factory=FLOWS.schema.empty_table)
     rejects: list[Reject] = field(default_factory=list)
-    times: Times = field(default_factory=Times)
+    times: pa.Table = field(default_factory=TIMES.empty_table)
     last_us: int = 0
     failures: list[dict[str, Any]] = field(default_factory=list)
     standing: dict[str, dict[int, Standing]] = field(default_factory=dict)
@@ -121,6 +123,8 @@ class _Work:
         self.task = task
         self.pack = open_pack(task.pack)
         self.summary = PartSummary(task.part.family, task.part.number)
+        self.flows: list[Flow] = []
+        self.times = Times()
         self.writers: dict[str, TableWriter] = {}
         self.told = BytesRead(task.telling, f"{task.part.family}-{task.part.number}")
 
@@ -130,10 +134,10 @@ class _Work:
                 self._logs(self.task.part.pieces)
             for unit in self.task.part.units:
                 self._read(unit)
-                paths = unit.paths if isinstance(unit, ChannelUnit) else [unit.path]
-                self.told.add(sum(map(self.pack.size, paths)))
             for writer in self.writers.values():
                 self.summary.files += writer.close()
+            self.summary.flows = in_columns(FLOWS.schema, self.flows)
+            self.summary.times = in_columns(TIMES, ((*key, *span) for key, span in self.times.seen.items()))
             self.told.end(sum(file.rows for file in self.summary.files))
             return self.summary
         except BaseException:
@@ -149,8 +153,10 @@ class _Work:
                 self._channel(unit)
             case LinesUnit():
                 self._lines(unit)
+                self.told.add(self.pack.size(unit.path))
             case EventsUnit(path):
                 self._events(path)
+                self.told.add(self.pack.size(path))
 
     def _writer(self, table: str) -> TableWriter:
         if table not in self.writers:
@@ -175,16 +181,27 @@ class _Work:
         manifest = self._manifest
         ids, layout = LogIds.of(manifest), manifest.protocol.delta_layout
         whole = self.task.goes_on or not self.pack.growing
-        reader = ChannelReader(unit, self.pack.open, ids, layout, sink, whole=whole)
+        told_bytes = 0
+
+        def opened(path: str) -> BinaryIO:
+            """Tells of buffers, most of a channel's bytes, as they are read, which is once."""
+            nonlocal told_bytes
+            if path.endswith(".buf"):
+                told_bytes += self.pack.size(path)
+                self.told.add(self.pack.size(path))
+            return self.pack.open(path)
+
+        reader = ChannelReader(unit, opened, ids, layout, sink, whole=whole)
         reader.run()
+        self.told.add(unit.bytes - told_bytes)
         if self.task.goes_on:
             self.summary.standing[unit.channel] = reader.standing
         self.summary.rejects += sink.rejects
-        self.summary.flows += sink.flows
+        self.flows += sink.flows
         self._writer("seconds").add_rows(
             [(unit.channel, second, *sums) for second, sums in sorted(sink.seconds.items())]
         )
-        self.summary.times.merge(sink.times)
+        self.times.merge(sink.times)
         self.summary.last_us = max(self.summary.last_us, sink.last_us)
 
     def _lines(self, unit: LinesUnit) -> None:
@@ -192,7 +209,7 @@ class _Work:
         if self._manifest.protocol.observed and first_us is not None:
             # There are no buffers to tell when an epoch was.
             for t_us in (first_us, last_us):
-                self.summary.times.note(LogKey(unit.task, unit.attempt, MAIN, unit.epoch), t_us)
+                self.times.note(LogKey(unit.task, unit.attempt, MAIN, unit.epoch), t_us)
         self.summary.last_us = max(self.summary.last_us, last_us)
         self.summary.rejects += [reject] if reject else []
 
@@ -205,5 +222,5 @@ class _Work:
                 self._writer(table).add_row(row)
         self.summary.failures = reader.failure_facts()
         self.summary.rejects += reader.rejects
-        self.summary.times.merge(reader.times)
+        self.times.merge(reader.times)
         self.summary.last_us = max(self.summary.last_us, reader.last_us)

@@ -13,10 +13,10 @@ from typing import Any
 from ingest.jobs.parts import PartSummary
 from ingest.lake.log_index import LOG_INDEX
 from ingest.lake.places import put_json
-from ingest.lake.schema import COUNTS, SCHEMA_VERSION, SECONDS
+from ingest.lake.schema import COUNTS, FLOWS, SCHEMA_VERSION, SECONDS
 from ingest.lake.writers import FileSummary
 from ingest.transforms.channels import ChannelUnit, Standing
-from ingest.transforms.places import Flow, LogKey, Reject, Times
+from ingest.transforms.places import TIMES, LogKey, Reject, in_columns, in_rows
 from ingest.transforms.settled import Done, members_of
 from replay.model import LogId, TaskId, Thread
 
@@ -158,9 +158,9 @@ def _summary_json(one: PartSummary) -> dict[str, Any]:
         "number": one.number,
         "files": [file.to_json() for file in one.files],
         "counts": [[*key, *rest] for key, *rest in one.counts],
-        "flows": one.flows,
+        "flows": in_rows(one.flows),
         "rejects": one.rejects,
-        "times": [[*key, *both] for key, both in one.times.seen.items()],
+        "times": in_rows(one.times),
         "last_us": one.last_us,
         "standing": [
             [channel, attempt, _standing_json(found)]
@@ -179,9 +179,9 @@ def _summary(told: dict[str, Any]) -> PartSummary:
         told["number"],
         [FileSummary(**file) for file in told["files"]],
         [(LogKey(*one[:4]), *one[4:]) for one in told["counts"]],
-        [Flow(*one) for one in told["flows"]],
+        in_columns(FLOWS.schema, told["flows"]),
         [Reject(*one) for one in told["rejects"]],
-        Times({LogKey(*one[:4]): (one[4], one[5]) for one in told["times"]}),
+        in_columns(TIMES, told["times"]),
         told["last_us"],
         standing=standing,
     )

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from ingest.transforms.decoding.columns import buffer_sizes
 from ingest.transforms.framing import RecordWalk
+from ingest.transforms.members import Members
 from ingest.transforms.places import Flow, LogKey, Reject, Times
 from replay.bundle.frames import (
     SENDING_HEAD_BYTES,
@@ -42,23 +43,27 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class ChannelUnit:
-    """A channel's members, of all or some of its epochs: the sender's by attempt and epoch, the receiver's by epoch."""
+    """A channel's members, of all or some of its epochs: the sender's, and as `rcv` the receiver's."""
 
     channel: str
     source: str
     k: int | None
     target: str | None
-    buf: dict[tuple[int, int], str] = field(default_factory=dict)
-    dlt: dict[tuple[int, int], str] = field(default_factory=dict)
-    det: dict[tuple[int, int], str] = field(default_factory=dict)
-    rcv: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
+    buf: Members = field(default_factory=Members)
+    dlt: Members = field(default_factory=Members)
+    det: Members = field(default_factory=Members)
+    rcv: Members = field(default_factory=Members)
     begun: dict[int, Standing] = field(default_factory=dict)
     """By the sender's attempt, where the reading of the epochs before these stood."""
 
     @property
-    def paths(self) -> list[str]:
+    def read(self) -> tuple[Members, ...]:
         """What the unit reads in full."""
-        return [*self.buf.values(), *self.dlt.values(), *(path for found in self.rcv.values() for _, path in found)]
+        return self.buf, self.dlt, self.rcv
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.bytes for one in self.read)
 
     @property
     def to_world(self) -> bool:
@@ -112,6 +117,7 @@ class ChannelReader:
         self.sink = sink
         self._walk = RecordWalk()
         self._last_seq: int | None = None
+        self._receivers = unit.rcv.by_epoch()
         self._remarks: dict[tuple[str, str], tuple[Reject, int]] = {}
         self._upto: dict[tuple[int, LogId, int], int] = {}
         self.standing = dict(unit.begun)
@@ -133,10 +139,9 @@ class ChannelReader:
         found: dict[int, set[int]] = {}
         for attempt, epoch in (*self.unit.buf, *self.unit.dlt):
             found.setdefault(attempt, set()).add(epoch)
-        for epoch, members in self.unit.rcv.items():
-            for _, path in members:
-                for _, receipt in self._receipts(path):
-                    found.setdefault(receipt.sender_attempt, set()).add(epoch)
+        for receiver_attempt, epoch in self.unit.rcv:
+            for _, receipt in self._receipts(self.unit.rcv.path(receiver_attempt, epoch)):
+                found.setdefault(receipt.sender_attempt, set()).add(epoch)
         return dict(sorted(found.items()))
 
     def _epoch(self, attempt: int, epoch: int) -> None:
@@ -159,7 +164,7 @@ class ChannelReader:
     # --- buffers ---
 
     def _buffers(self, attempt: int, epoch: int) -> tuple[int, int, int]:
-        path = self.unit.buf.get((attempt, epoch))
+        path = self.unit.buf.get(attempt, epoch)
         if path is None:
             self._walk.restart()
             return 0, 0, 0
@@ -173,7 +178,7 @@ class ChannelReader:
                 self._emit_buffer(attempt, frame, ended)
                 buffers, size_bytes, records = buffers + 1, size_bytes + len(frame.payload), records + ended
             if self.whole and built is not None and sound and len(built) != buffers:
-                log = self.unit.det[attempt, epoch]
+                log = self.unit.det.path(attempt, epoch)
                 self._remark("count", path, None, f"it holds {buffers} buffers, and {log} names {len(built)}")
         except CorruptMember as fault:
             self._walk.restart()
@@ -218,7 +223,7 @@ class ChannelReader:
 
         None where there is no such log to compare with.
         """
-        path = self.unit.det.get((attempt, epoch))
+        path = self.unit.det.get(attempt, epoch)
         return (None, False) if path is None else buffer_sizes(self.open(path).read())
 
     def _check_seq(self, seq: int, offset: int, path: str) -> None:
@@ -231,7 +236,7 @@ class ChannelReader:
     ) -> None:
         if built is None or n >= len(built) or built[n] == len(frame.payload):
             return
-        log = self.unit.det[attempt, frame.epoch]
+        log = self.unit.det.path(attempt, frame.epoch)
         size = len(frame.payload)
         why = f"buffer {frame.seq} has {size} bytes, and buffer-built {n} of {log} says {built[n]}"
         self._remark("size", path, offset, why)
@@ -257,7 +262,8 @@ class ChannelReader:
 
     def _receipts_of(self, attempt: int, epoch: int) -> dict[ReceiptKey, ReceiptFrame]:
         found: dict[ReceiptKey, ReceiptFrame] = {}
-        for receiver_attempt, path in self.unit.rcv.get(epoch, ()):
+        for receiver_attempt in self._receivers.get(epoch, ()):
+            path = self.unit.rcv.path(receiver_attempt, epoch)
             for offset, receipt in self._receipts(path):
                 if receipt.sender_attempt != attempt:
                     continue
@@ -280,7 +286,7 @@ class ChannelReader:
             self.sink.times.note(key, receipt.taken_us)
 
     def _sendings(self, attempt: int, epoch: int, receipts: dict[ReceiptKey, ReceiptFrame]) -> tuple[list[Row], int]:
-        path = self.unit.dlt.get((attempt, epoch))
+        path = self.unit.dlt.get(attempt, epoch)
         rows: list[Row] = []
         delta_bytes = 0
         if path is None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import pyarrow as pa
+
+from ingest.lake.log_index import KEY
+from ingest.lake.schema import EPOCHS
 from replay.errors import CorruptMember
 
 
@@ -47,6 +52,21 @@ class Times:
         for key, (first_us, last_us) in other.seen.items():
             self.note(key, first_us)
             self.note(key, last_us)
+
+
+TIMES = pa.schema([EPOCHS.schema.field(name) for name in (*KEY, "start_us", "end_us")])
+"""`Times` as columns, of which the driver has those of all parts: as objects they would be most of its memory."""
+
+
+def in_columns(schema: pa.Schema, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
+    """The same rows."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    return pa.table([pa.array(one, kind.type) for one, kind in zip(columns, schema, strict=True)], schema=schema)
+
+
+def in_rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    """The same rows."""
+    return list(zip(*table.to_pydict().values(), strict=True))
 
 
 class Flow(NamedTuple):

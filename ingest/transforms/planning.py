@@ -122,8 +122,8 @@ def plan_of(
 ) -> Plan:
     """The plan of these alone."""
     families: list[tuple[Family, list[tuple[Unit, int]]]] = [
-        ("channels", [(u, sum(map(sorting.sizes.__getitem__, u.paths))) for u in channels]),
-        ("lines", [(u, sorting.sizes[u.path]) for u in lines]),
+        ("channels", [(unit, unit.bytes) for unit in channels]),
+        ("lines", [(unit, sorting.sizes[unit.path]) for unit in lines]),
     ]
     total = logs.bytes + sum(size for _, units in families for _, size in units)
     limit = part_bytes or (total + 1 if total <= SMALL_BYTES else PART_BYTES)
@@ -160,7 +160,7 @@ class Sorting:
         self.attempts: dict[str, int] = {}
         self.tasks = tuple(sorted(task.id for task in graph.tasks))
         self.sizes: dict[str, int] = {}
-        """Of members that are not logs."""
+        """Of members that are read line by line."""
         self._number = {task: n for n, task in enumerate(self.tasks)}
         self._logs = tuple(array("q") for _ in range(6))
         self._lines: list[LinesUnit] = []
@@ -169,10 +169,9 @@ class Sorting:
         self._misplaced: dict[str, tuple[str, int]] = {}
 
     def place(self, member: MemberName, begin: int, size: int) -> None:
-        if member.kind not in ("det", "unknown"):
-            self.sizes[member.name] = size
         if member.kind == "events":
             self._events.append(EventsUnit(EVENTS))
+            self.sizes[EVENTS] = size
         elif member.task is not None and member.attempt is not None:
             if member.task not in self.graph:
                 self._misplace(f"the manifest names no task {member.task}", member.name)
@@ -192,18 +191,18 @@ class Sorting:
                     ):
                         column.append(value)
                     if member.index is not None:
-                        self._output(task, member.index).det[attempt, epoch] = member.name
+                        self._output(task, member.index).det.add(member, extent[1])
             case "buf" | "dlt" if self._has(member, task, "output"):
                 unit = self._output(task, member.index or 0)
-                (unit.buf if member.kind == "buf" else unit.dlt)[attempt, epoch] = member.name
+                (unit.buf if member.kind == "buf" else unit.dlt).add(member, extent[1])
             case "rcv" if self._has(member, task, "input"):
-                unit = self._input(task, member.index or 0)
-                unit.rcv.setdefault(epoch, []).append((attempt, member.name))
+                self._input(task, member.index or 0).rcv.add(member, extent[1])
             case "world":
-                self._world(task).dlt[attempt, epoch] = member.name
+                self._world(task).dlt.add(member, extent[1])
             case "source" | "sink" | "sites":
                 table = member.kind if member.kind == "sites" else f"{member.kind}s"
                 self._lines.append(LinesUnit(table, task.id, attempt, epoch, member.name))
+                self.sizes[member.name] = extent[1]
             case _:
                 pass  # the manifest and states have no table
 
@@ -244,7 +243,7 @@ class Sorting:
         return Pieces.of(np.array(self._logs, dtype=np.int64))
 
     def channel_units(self) -> list[ChannelUnit]:
-        return [unit for _, unit in sorted(self._channels.items()) if unit.paths]
+        return [unit for _, unit in sorted(self._channels.items()) if any(unit.read)]
 
     def line_units(self) -> list[EventsUnit | LinesUnit]:
         lines = sorted(self._lines, key=lambda u: (u.table, u.task, u.attempt, u.epoch))

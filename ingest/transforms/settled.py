@@ -90,35 +90,27 @@ class Units:
     def _channels(self, done: Done, upto: Any) -> Iterator[ChannelUnit]:
         for unit in self.channels:
             some = epochs_of(unit, done.upto.get(unit.channel, 0), upto(unit), done.standing.get(unit.channel, {}))
-            if some.paths:
+            if any(some.read):
                 yield some
 
 
 def settled_upto(unit: ChannelUnit) -> int:
     """The first epoch that a channel's sender or its receiver is still in. What a sink leaves with the world outside is
     read as a whole: what the world holds outlives attempts."""
-    sent = {epoch for _, epoch in (*unit.buf, *unit.dlt)}
-    return min(max(sent), max(unit.rcv)) if sent and unit.rcv and not unit.to_world else 0
+    sent = {*unit.buf.epochs, *unit.dlt.epochs}
+    return min(max(sent), max(unit.rcv.epochs)) if sent and unit.rcv and not unit.to_world else 0
 
 
 def epochs_of(unit: ChannelUnit, begin: int, end: int, begun: dict[int, Standing]) -> ChannelUnit:
     """A channel's members of the epochs from `begin` on and before `end`."""
-    buf, dlt, det = (
-        {key: name for key, name in members.items() if begin <= key[1] < end}
-        for members in (unit.buf, unit.dlt, unit.det)
-    )
-    receipts = {epoch: found for epoch, found in unit.rcv.items() if begin <= epoch < end}
-    return ChannelUnit(unit.channel, unit.source, unit.k, unit.target, buf, dlt, det, receipts, begun)
+    buf, dlt, det, rcv = (members.between(begin, end) for members in (unit.buf, unit.dlt, unit.det, unit.rcv))
+    return ChannelUnit(unit.channel, unit.source, unit.k, unit.target, buf, dlt, det, rcv, begun)
 
 
 def members_of(unit: ChannelUnit) -> Iterator[tuple[int, str]]:
     """All that the reading of a channel depends on, with its epoch."""
-    for members in (unit.buf, unit.dlt, unit.det):
-        for (_, epoch), name in members.items():
-            yield epoch, name
-    for epoch, found in unit.rcv.items():
-        for _, name in found:
-            yield epoch, name
+    for members in (unit.buf, unit.dlt, unit.det, unit.rcv):
+        yield from zip(members.epochs, members.paths(), strict=True)
 
 
 def names_of(plan: Plan, tasks: Sequence[str]) -> tuple[list[str], list[ChannelUnit]]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ingest.jobs import finish as finishing
+from ingest.jobs.causal_tables import write_causal_tables
 from ingest.lake.readers import PublishedJob
 from replay.bundle.containers import open_container
 from replay.bundle.pack import write_pack
@@ -112,6 +115,42 @@ def at_once(draw: random.Random, put: Callable[[str, int], None]) -> None:
     put("ingest.transforms.growth.spool.IN_MEMORY_BYTES", draw.choice((0, 10_000, 1 << 20)))
     put("ingest.transforms.growth.spool.SEGMENT_BYTES", draw.choice((1 << 14, 1 << 20)))
     put("ingest.jobs.causal_tables.BATCH_ROWS", draw.choice((1, 30, 1000)))
+
+
+class Ends(Exception):
+    """Somebody cancels."""
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+def test_rows_are_told_as_they_are_done_and_whoever_is_told_may_end_it(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once(random.Random(seed), monkeypatch.setattr)
+    told: list[tuple[str, int, int]] = []
+    upto = None
+
+    def tell(*one: Any) -> None:
+        told.append(one)
+        if len(told) == upto:
+            raise Ends
+
+    pack = packed(seed, tmp_path)
+    monkeypatch.setattr(finishing, "write_causal_tables", partial(told_causal_tables, tell))
+    ingested_here(pack, tmp_path / "data")
+    whats = list(dict.fromkeys(what for what, _, _ in told))
+    assert whats == ["Following what arrived", "Writing holders", "Writing frontiers"]
+    for what in whats:
+        done = [(done, total) for one, done, total in told if one == what]
+        assert done == sorted(done) and len({total for _, total in done}) == 1 and done[-1][0] == done[-1][1] > 0
+    upto = random.Random(seed).randrange(1, len(told))
+    told.clear()
+    with pytest.raises(Ends):
+        ingested_here(pack, tmp_path / "again")
+    assert len(told) == upto and not list(tmp_path.rglob("growing"))
+
+
+def told_causal_tables(tell: Any, staging: Path, manifest: Any, files: Any, _: Any) -> Any:
+    return write_causal_tables(staging, manifest, files, tell)
 
 
 def test_what_does_not_fit_into_memory_lies_in_files_for_a_while(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,14 +39,18 @@ class Growth:
 
 
 def grown(
-    rows: ChannelRows, names: Names, lifetimes: Lifetimes, protocol: Protocol, spool: Spool, tell: Callable[[int], None]
+    rows: ChannelRows,
+    names: Names,
+    lifetimes: Lifetimes,
+    protocol: Protocol,
+    spool: Spool,
+    tell: Callable[[int, int], None],
 ) -> Growth:
-    """Follows all channels; `tell` is told how many tasks are done."""
+    """Follows all channels; `tell` is told how many rows are done, and of how many. It may raise."""
     used = itertools.chain(rows.used, _of_buffers(rows, names))
     places = Places(len(names.logs), rows.epochs, used)
-    following = _Following(rows, lifetimes, protocol, spool, Growth(names, places, spool))
-    for done, task in enumerate(names.graph.order):
-        tell(done)
+    following = _Following(rows, lifetimes, protocol, spool, Growth(names, places, spool), tell)
+    for task in names.graph.order:
         following.follow(task)
     if protocol.logs:
         following.leave_outside()
@@ -67,7 +71,13 @@ class _Following:
     """Task by task: what those above came to is there when a task is reached."""
 
     def __init__(
-        self, rows: ChannelRows, lifetimes: Lifetimes, protocol: Protocol, spool: Spool, found: Growth
+        self,
+        rows: ChannelRows,
+        lifetimes: Lifetimes,
+        protocol: Protocol,
+        spool: Spool,
+        found: Growth,
+        tell: Callable[[int, int], None],
     ) -> None:
         self.rows, self.lifetimes, self.protocol, self.spool, self.found = rows, lifetimes, protocol, spool, found
         self.names, self.places = found.names, found.places
@@ -76,6 +86,11 @@ class _Following:
         self.tasks = (task_of_place, self.names.reaches(), *lifetimes.arrays(self.names))
         self.depended: dict[tuple[str, int], Depended] = {}
         self.relays = Relays(spool)
+        self.tell, self.done = tell, 0
+        self.times = 2 if protocol.logs else 1  # once for what depends on them, once for what they brought
+        self.total = self.times * self._sendings(one.id for one in self.names.graph.channels)
+        if protocol.logs:
+            self.total += self._sendings(one.channel for one in self._outside())
 
     def follow(self, task: str) -> None:
         """All attempts of one task."""
@@ -83,6 +98,7 @@ class _Following:
         inputs = tuple(
             Input(one.id, one.source, one.k) for one in (graph.channel(name) for name in graph.task(task).inputs)
         )
+        upto = self.done + self.times * self._sendings(one.channel for one in inputs)
         for attempt in self._attempts(inputs):
             self._depend(task, Arrivals(self.rows.sendings, inputs, "taken_us", attempt))
             if self.protocol.logs:
@@ -90,6 +106,15 @@ class _Following:
                     self.names.task_number[task], attempt, Arrivals(self.rows.sendings, inputs, "received_us", attempt)
                 )
                 self.relays.add(task, attempt, held, len(self.places))
+        self._tell(upto - self.done)
+
+    def _sendings(self, channels: Iterable[str]) -> int:
+        return sum(self.rows.sendings.count(one) for one in channels)
+
+    def _tell(self, more: int) -> None:
+        """Of what was never taken there was nothing to follow: it counts when its task is done."""
+        self.done += more
+        self.tell(self.done, self.total)
 
     def _attempts(self, inputs: tuple[Input, ...]) -> list[int]:
         """That were sent to."""
@@ -108,12 +133,14 @@ class _Following:
         below = bool(self.names.graph.task(task).outputs)
         attempt = arrivals.receiver or 0
         for low_us, high_us in arrivals.windows(_at_once(len(arrivals), self._merged_by(arrivals))):
-            rows = self._depended_in(arrivals.between(low_us, high_us), cursors, frontier)
+            arrived = arrivals.between(low_us, high_us)
+            rows = self._depended_in(arrived, cursors, frontier)
             if rows is not None:
                 self.found.frontiers.append(run_of(self.names.task_number[task], attempt, rows, self.spool))
                 if below:
                     self.depended.setdefault((task, attempt), Depended()).add(rows, self.spool)
             self.spool.let_go()
+            self._tell(sum(one.size for one in arrived))
 
     def _merged_by(self, arrivals: Arrivals) -> int:
         """Rows above, if it takes all of them."""
@@ -153,10 +180,12 @@ class _Following:
         holding = _Holding(len(self.places), len(self.names.tasks))
         deltas = sum(self.rows.deltas.count(one.channel) for one in arrivals.inputs)
         for low_us, high_us in arrivals.windows(_at_once(len(arrivals), deltas)):
-            rows = self._held_in(arrivals.between(low_us, high_us), arrivals.time, holding)
+            arrived = arrivals.between(low_us, high_us)
+            rows = self._held_in(arrived, arrivals.time, holding)
             if rows is not None:
                 runs.append(run_of(who, attempt, rows, self.spool))
             self.spool.let_go()
+            self._tell(sum(one.size for one in arrived))
         self.found.holders += runs
         return runs
 
@@ -186,14 +215,18 @@ class _Following:
 
     # --- the world outside ---
 
+    def _outside(self) -> tuple[Input, ...]:
+        return tuple(Input(channel_id(task, WORLD), task) for task in self.names.graph.order)
+
     def leave_outside(self) -> None:
         """What was left with it, in time; a rollback makes it forget."""
-        inputs = tuple(Input(channel_id(task, WORLD), task) for task in self.names.graph.order)
+        inputs = self._outside()
         begins = sorted({0, *self.lifetimes.rollbacks})
         for since_us, until_us in zip(begins, [*(one - 1 for one in begins[1:]), FOREVER], strict=True):
             lineage = int(np.searchsorted(np.sort(self.lifetimes.rollbacks), since_us, side="right"))
             arrivals = Arrivals(self.rows.sendings, inputs, "sent_us", None, since_us, until_us)
             self._hold(len(self.names.tasks), lineage, arrivals)
+        self._tell(self.total - self.done)
 
 
 class _Holding:
