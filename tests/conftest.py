@@ -1,5 +1,6 @@
 """What every test may ask for: real services, and the rule that leaving something out in CI is failing."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long go first: at the end, nobody waits for the last of them."""
     long = {item.path for item in items if any(item.get_closest_marker(name) for name in LONG)}
     items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_collection_finish() -> None:
+    """Ten thousand tests and what they import live to the end: no collection of garbage need look through them."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Libraries complain of what is left at the end of the process."""
+    gc.unfreeze()
 
 
 class LeftOut:

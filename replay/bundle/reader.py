@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from replay.log.codec import decode_all
 from replay.log.deltas import LogIds
 from replay.log.determinants import Determinant
 from replay.model import Graph, Manifest, TaskId, Thread
+
+KEPT_EVENTS_BYTES = 1 << 20
+"""Of events up to this size what was read of them is kept: a replay asks for them hundreds of times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def _is_pack(path: Path) -> bool:
 
 
 class Bundle:
-    """A recording, read lazily: nothing but the manifest is held in memory."""
+    """A recording, read lazily: nothing but the manifest and a few events is held in memory."""
 
     def __init__(self, members: Members, limits: Limits | None = None):
         self.members = members
@@ -103,6 +107,8 @@ class Bundle:
         self.manifest = Manifest.from_json(members.read(MANIFEST))
         self.graph = Graph(self.manifest)
         self.ids = LogIds.of(self.manifest)
+        self._attempts: dict[str, tuple[int, ...]] = {}
+        self._events: tuple[bytes, list[dict[str, Any]]] = (b"", [])
 
     def __enter__(self) -> Bundle:
         return self
@@ -120,8 +126,10 @@ class Bundle:
 
     def attempts(self, task: str) -> tuple[int, ...]:
         """The attempts of a task that have any member."""
-        found = {one.attempt for one in self._parsed(f"tasks/{task}/") if one.attempt is not None}
-        return tuple(sorted(found))
+        if task not in self._attempts:
+            found = {one.attempt for one in self._parsed(f"tasks/{task}/") if one.attempt is not None}
+            self._attempts[task] = tuple(sorted(found))
+        return self._attempts[task]
 
     def epochs(self, task: str, attempt: int, member_kind: str) -> tuple[int, ...]:
         """The epochs of `main`, `out-0`, `sent-0` (its buffers), `received-1`, `source`, `sink`, `state` or `world`."""
@@ -182,9 +190,23 @@ class Bundle:
 
     def events(self) -> Iterator[dict[str, Any]]:
         """What coordinator and tasks did and noticed, by `n`."""
-        if EVENTS in self.members:
+        if EVENTS not in self.members:
+            return
+        if self.members.size(EVENTS) > KEPT_EVENTS_BYTES:
             with self.members.open(EVENTS) as stream:
                 yield from (event for _, event in read_events(stream, EVENTS))
+            return
+        # Read again, for a folder may be written to, but parsed again only if it was. Whoever asks may change his own.
+        data = self.members.read(EVENTS)
+        parsed_of, kept = self._events
+        if data == parsed_of:
+            yield from map(dict, kept)
+            return
+        kept = []
+        for _, event in read_events(io.BytesIO(data), EVENTS):
+            kept.append(dict(event))
+            yield event
+        self._events = data, kept
 
     def _lines(self, task: str, attempt: int, folder: str) -> Iterator[dict[str, Any]]:
         for name, _ in self._files(task, attempt, folder, "ndjson"):

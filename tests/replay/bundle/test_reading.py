@@ -8,8 +8,10 @@ import zipfile
 import pytest
 import zstandard
 
+from replay.bundle import reader
 from replay.bundle.containers import open_container
 from replay.bundle.content import content_id
+from replay.bundle.lines import read_events
 from replay.bundle.pack import Pack
 from replay.bundle.reader import Reject, open_bundle
 from replay.errors import BundleError, CorruptDeterminant, CorruptMember
@@ -235,6 +237,36 @@ def test_a_line_that_is_no_event_is_named_with_its_offset(tmp_path, data, offset
         with pytest.raises(CorruptMember, match=rule) as caught:
             list(bundle.events())
         assert (caught.value.path, caught.value.offset) == ("events.ndjson", offset)
+
+
+def told(bundle):
+    return [event["type"] for event in bundle.events()]
+
+
+@pytest.mark.parametrize("most", [reader.KEPT_EVENTS_BYTES, 0])
+def test_events_are_those_of_now_and_of_whoever_asks(tmp_path, monkeypatch, most):
+    monkeypatch.setattr(reader, "KEPT_EVENTS_BYTES", most)
+    with open_bundle(write("dir", tmp_path / "b", members())) as bundle:
+        for event in bundle.events():
+            event["type"] = "changed by who asked"
+        assert told(bundle) == told(bundle) == ["checkpoint-triggered"]
+        line = bundle.members.read("events.ndjson")
+        (tmp_path / "b" / "events.ndjson").write_bytes(line + line.replace(b'"n":0', b'"n":1'))
+        assert told(bundle) == told(bundle) == ["checkpoint-triggered"] * 2
+        (tmp_path / "b" / "events.ndjson").write_bytes(line + line)
+        for _ in range(2):
+            with pytest.raises(CorruptMember, match="n must be 1"):
+                told(bundle)
+
+
+def test_events_of_a_small_recording_are_parsed_once(tmp_path, monkeypatch):
+    parsed = []
+    monkeypatch.setattr(reader, "read_events", lambda *given: parsed.append(given) or read_events(*given))
+    with open_bundle(write("zip", tmp_path / "b.zip", members())) as bundle:
+        assert next(bundle.events())["n"] == 0
+        for _ in range(3):
+            assert told(bundle) == ["checkpoint-triggered"]
+        assert len(parsed) == 2, "who stops early keeps nothing"
 
 
 def test_opening_and_packing_hold_no_member_in_memory(tmp_path):

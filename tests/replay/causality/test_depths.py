@@ -21,6 +21,8 @@ from tests.replay.causality.brute_force import as_raw
 from tests.replay.causality.brute_force_depths import Travelling
 from tests.replay.debugger.worlds import MemoryMembers, bundle_of, recorded, world_of
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(1, 17)
 
 

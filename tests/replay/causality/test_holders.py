@@ -11,6 +11,8 @@ from replay.simulation.world import World
 from tests.replay.causality.brute_force import as_raw
 from tests.replay.debugger.worlds import bundle_of, world_of
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(1, 17)
 
 

@@ -15,6 +15,8 @@ from replay.errors import ReplayError
 from tests.replay.debugger.recordings import one_failure
 from tests.replay.debugger.worlds import MemoryMembers, bundle_of
 
+pytestmark = pytest.mark.slow
+
 TASK = "map-1.0"
 SEED = 20261118
 
