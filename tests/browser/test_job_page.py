@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Visitor
-from tests.browser.site import KILLED
+from tests.browser.conftest import NARROW, Visitor
+from tests.browser.site import KILLED, Site
 
 pytestmark = pytest.mark.browser
 
@@ -30,6 +30,36 @@ def test_a_task_is_selected_everywhere_and_stays_in_the_address(visit: Visit, ki
     expect(page.locator("#task-title")).to_have_text("source.1")
     page.reload()
     expect(page.locator("#task-title")).to_have_text("source.1")
+
+
+LONG = "nightly pass-through of the branch with the longest name of all " + "WithoutAnyPlaceToBreak" * 5
+
+
+@pytest.mark.parametrize("width", [1200, 1440, 1920])
+def test_the_header_is_one_row_whatever_the_job_is_called(
+    visit: Visit, site: Site, killed_job: str, width: int
+) -> None:
+    long = site.job(site.bundle(f"{LONG}.zip", "--seed", "36", "--events", "300", "--kill", f"{KILLED}@700"))
+    for job, below in ((killed_job, ""), (long, ""), (long, "logs/"), (long, "spacetime/"), (long, "audit/failing/")):
+        page = visit(viewport={"width": width, "height": 900}).open(f"/jobs/{job}/{below}")
+        boxes = [box for one in page.locator(".header-in > *").all() if (box := one.bounding_box()) and box["width"]]
+        assert all(box["height"] < 45 for box in boxes), (below, boxes)
+        rights = [box["x"] + box["width"] for box in boxes]
+        assert all(right <= after["x"] for right, after in zip(rights, boxes[1:], strict=False)), (below, boxes)
+        assert rights[-1] <= width
+    about = visit().open(f"/jobs/{long}/").locator("#about-title").locator("xpath=ancestor::section")
+    expect(about).to_contain_text(LONG)
+
+
+def test_no_line_of_a_failure_goes_through_the_words_of_another(visit: Visit, site: Site) -> None:
+    kills = ["--kill", f"{KILLED}@900", "--kill", "sink.0@1400"]
+    job = site.job(site.bundle("killed-twice.zip", "--seed", "37", "--events", "4000", *kills))
+    page = visit(viewport=NARROW).open(f"/jobs/{job}/")
+    words = page.locator(".timeline-svg .failure text")
+    expect(words).not_to_have_count(0)
+    last_line = page.locator(".timeline-svg .failure-lines line").last.element_handle()
+    after = "(text, line) => Boolean(line.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING)"
+    assert all(word.evaluate(after, last_line) for word in words.all())
 
 
 def test_vertices_open_and_close_by_keyboard(visit: Visit, killed_job: str) -> None:
