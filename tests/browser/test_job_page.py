@@ -62,6 +62,41 @@ def test_no_line_of_a_failure_goes_through_the_words_of_another(visit: Visit, si
     assert all(word.evaluate(after, last_line) for word in words.all())
 
 
+def test_on_a_phone_the_task_stands_below_its_graph_and_tables_are_read_without_scrolling(
+    visit: Visit, killed_job: str, faulty_job: str
+) -> None:
+    visitor = visit(viewport=NARROW)
+    page = visitor.open(f"/jobs/{killed_job}/")
+    tops = [page.locator(one).bounding_box() for one in ("#graph", "#task-panel", "#about-title")]
+    assert [box["y"] for box in tops if box] == sorted(box["y"] for box in tops if box)
+    for path, table in (
+        (f"/jobs/{killed_job}/", ".scroll.epochs"),
+        (f"/jobs/{killed_job}/logs/?task={KILLED}", ".scroll:has(> .determinants)"),
+        (f"/jobs/{killed_job}/recovery/", ".scroll:has(> .terms)"),
+        (f"/jobs/{faulty_job}/", ".scroll:has(> .rejects)"),
+        (f"/compare/?job={killed_job}&other_job={faulty_job}", ".scroll:has(> .grid)"),
+    ):
+        shown = visitor.open(path).locator(table).first
+        assert shown.evaluate("(it) => it.scrollWidth <= it.clientWidth"), path
+    slider = visitor.open(f"/jobs/{killed_job}/paths/").locator(".slider")
+    expect(slider).to_be_attached()
+    page.evaluate("() => scrollTo(0, 900)")
+    assert (slider.bounding_box() or {"y": 99})["y"] < 12
+
+
+@pytest.mark.parametrize("below", ["", "recovery/", "paths/", "spacetime/"])
+def test_menus_open_within_a_phone_and_close_by_escape(visit: Visit, killed_job: str, below: str) -> None:
+    page = visit(viewport=NARROW).open(f"/jobs/{killed_job}/{below}")
+    expect(page.locator("details.keep summary").first).to_be_visible()
+    for menu in page.locator("details.keep, #who").all():
+        menu.locator("summary").click()
+        box = menu.locator(".menu").bounding_box()
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= NARROW["width"], (below, box)
+        page.keyboard.press("Escape")
+        expect(menu.locator(".menu")).to_be_hidden()
+        expect(menu.locator("summary")).to_be_focused()
+
+
 def test_vertices_open_and_close_by_keyboard(visit: Visit, killed_job: str) -> None:
     page = visit().open(f"/jobs/{killed_job}/")
     handle = page.get_by_role("button", name="map-1, 2 tasks")
