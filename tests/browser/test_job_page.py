@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import NARROW, Visitor
+from tests.browser.conftest import NARROW, WIDE, Visitor
 from tests.browser.site import KILLED, Site
 
 pytestmark = pytest.mark.browser
@@ -47,6 +47,12 @@ def test_the_header_is_one_row_whatever_the_job_is_called(
         rights = [box["x"] + box["width"] for box in boxes]
         assert all(right <= after["x"] for right, after in zip(rights, boxes[1:], strict=False)), (below, boxes)
         assert rights[-1] <= width
+    narrow = visit(viewport=NARROW)
+    for page in (narrow.open(f"/jobs/{long}/{below}") for below in ("", "sharing/", "delete/", "replays/")):
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= NARROW["width"], page.url
+    for viewport in (NARROW, WIDE):
+        listed = visit(viewport=viewport).open("/").locator(".scroll:has(> .jobs)")
+        assert listed.evaluate("(it) => it.scrollWidth <= it.clientWidth"), viewport
     about = visit().open(f"/jobs/{long}/").locator("#about-title").locator("xpath=ancestor::section")
     expect(about).to_contain_text(LONG)
 
