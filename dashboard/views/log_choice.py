@@ -10,7 +10,7 @@ from dashboard.queries.determinants import LogEpoch
 from dashboard.queries.kinds import DETERMINANTS
 from dashboard.queries.log_epochs import Choice
 from dashboard.queries.log_filter import VALUES, LogFilter
-from dashboard.views.parameters import integer, one_of, whole
+from dashboard.views.parameters import integer, not_there, one_of, whole
 
 
 def chosen_log(request: HttpRequest, task: str, choices: list[Choice]) -> LogEpoch | None:
@@ -24,6 +24,21 @@ def chosen_log(request: HttpRequest, task: str, choices: list[Choice]) -> LogEpo
     for name, value in wanted.items():
         left = [one for one in left if value is None or getattr(one, name) == value] or left
     return LogEpoch(task, left[0].attempt, left[0].thread, left[0].epoch) if left else None
+
+
+def not_in_log(request: HttpRequest, log: LogEpoch, choices: list[Choice]) -> list[str]:
+    """What the address asks for beside the task that is not there, each among what the choices before it leave."""
+    of_attempt = [one for one in choices if one.attempt == log.attempt]
+    of_thread = [one for one in of_attempt if one.thread == log.thread]
+    return [
+        *not_there(
+            request,
+            attempt={one.attempt for one in choices},
+            thread={one.thread for one in of_attempt},
+            epoch={one.epoch for one in of_thread},
+        ),
+        *not_there(request, instead="here are all kinds", kind={one.name for one in DETERMINANTS}),
+    ]
 
 
 def chosen_rows(request: HttpRequest, *, hidden: bool) -> LogFilter:

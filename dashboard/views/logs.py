@@ -34,7 +34,7 @@ from dashboard.queries.log_epochs import Choice, kinds_of, log_choices, logging_
 from dashboard.queries.log_filter import LogFilter
 from dashboard.queries.sites import site_lines
 from dashboard.views.access import visible_job
-from dashboard.views.log_choice import address_of, chosen_log, chosen_rows
+from dashboard.views.log_choice import address_of, chosen_log, chosen_rows, not_in_log
 from dashboard.views.parameters import not_there, one_of, whole
 from dashboard.views.telling import tells_problems
 from replay.model import Manifest
@@ -72,6 +72,7 @@ def logs_page(request: HttpRequest, job_id: str) -> HttpResponse:
         return render(request, "dashboard/partials/log_hops.html", context | {"log": log} | _hops(job, log))
     if log is not None:
         context |= _log_context(request, job, log, choices, wanted)
+        context["not_there"] += not_in_log(request, log, choices)
         context["vertices"] = _vertices(job, found.manifest) if found else []
         manifest = found.manifest if found else None
         of, origin_ms = (manifest.task(task), manifest.clock.origin_ms) if manifest else (None, None)

@@ -43,14 +43,14 @@ def one_of(request: HttpRequest, name: str, allowed: list[str], default: str = "
     return given if given in allowed else default
 
 
-def not_there(request: HttpRequest, **there: Collection[object]) -> list[str]:
-    """In words, by name, what an address asks for that a recording does not have: the page shows another one."""
+def not_there(request: HttpRequest, *, instead: str = "here is another", **there: Collection[object]) -> list[str]:
+    """In words, by name, what an address asks for that a recording does not have, and what the page shows instead."""
     words = []
     for name, known in there.items():
         given = request.GET.get(name, "").strip()
         number = whole_of(given)
         if given and given not in known and (number is None or number not in known):
             words.append(
-                f"The address asks for {name} {printable(given, 60)}. This recording has none such; here is another."
+                f"The address asks for {name} {printable(given, 60)}. This recording has none such; {instead}."
             )
     return words

@@ -87,6 +87,8 @@ def _path_context(request: HttpRequest, job: Job, task: str, attempt: int) -> di
         "holders": [{**holder, "key": _key(holder), "last": holder["growth"][-1]} for holder in path["holders"]],
         "holder": next((one for one in path["holders"] if _key(one) == chosen), None),
         "holder_key": chosen,
+        # With the path and not above it: where the path comes later, so do they who held it.
+        "no_such_holder": not_there(request, holder=keys) if keys else [],
     }
 
 

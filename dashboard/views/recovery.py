@@ -74,7 +74,9 @@ def _group_context(request: HttpRequest, job: Job, told: dict[str, Any]) -> dict
     on_path = {wait["lane"] for wait in group["path"]}
     return {
         "group": group,
-        "not_there": not_there(request, failure=[one.failure for one in failures]),
+        "not_there": not_there(
+            request, failure=[one.failure for one in failures], lane=[lane["key"] for lane in lanes]
+        ),
         "drawn": any(lane["spans"] for lane in lanes),
         "groups": [_listed(n, one, place) for n, one in enumerate(groups[:GROUPS_LISTED])],
         "groups_hidden": max(0, len(groups) - GROUPS_LISTED),

@@ -27,6 +27,8 @@ def tells_problems(view: View) -> View:
             problem = problem_of(error)
             if problem.status >= 500 or problem.status == 410:
                 raise
-            return render(request, "dashboard/problem.html", {"problem": problem}, status=problem.status)
+            # Another try helps where something was busy or too much, and not where the address names what is not there.
+            context = {"problem": problem, "gone": problem.status == 404, "job_id": kwargs.get("job_id")}
+            return render(request, "dashboard/problem.html", context, status=problem.status)
 
     return told

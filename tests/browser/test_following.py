@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.spark]
 Visit = Callable[..., Visitor]
 # Spark may have to start, and versions are made beside whatever else the machine does.
 PATIENCE_MS = 240_000
-TOLD = "Number(/(\\d+) epochs?/.exec(document.querySelector('.header-badges').innerText)[1])"
+TOLD = "Number(/(\\d+) epochs?/.exec(document.getElementById('counts').innerText)[1])"
 
 
 @pytest.fixture

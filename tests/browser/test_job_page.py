@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Visitor
-from tests.browser.site import KILLED
+from tests.browser.conftest import NARROW, WIDE, Visitor
+from tests.browser.site import KILLED, Site
 
 pytestmark = pytest.mark.browser
 
@@ -30,6 +30,77 @@ def test_a_task_is_selected_everywhere_and_stays_in_the_address(visit: Visit, ki
     expect(page.locator("#task-title")).to_have_text("source.1")
     page.reload()
     expect(page.locator("#task-title")).to_have_text("source.1")
+
+
+LONG = "nightly pass-through of the branch with the longest name of all " + "WithoutAnyPlaceToBreak" * 5
+
+
+@pytest.mark.parametrize("width", [1200, 1440, 1920])
+def test_the_header_is_one_row_whatever_the_job_is_called(
+    visit: Visit, site: Site, killed_job: str, width: int
+) -> None:
+    long = site.job(site.bundle(f"{LONG}.zip", "--seed", "36", "--events", "300", "--kill", f"{KILLED}@700"))
+    for job, below in ((killed_job, ""), (long, ""), (long, "logs/"), (long, "spacetime/"), (long, "audit/failing/")):
+        page = visit(viewport={"width": width, "height": 900}).open(f"/jobs/{job}/{below}")
+        boxes = [box for one in page.locator(".header-in > *").all() if (box := one.bounding_box()) and box["width"]]
+        assert all(box["height"] < 45 for box in boxes), (below, boxes)
+        rights = [box["x"] + box["width"] for box in boxes]
+        assert all(right <= after["x"] for right, after in zip(rights, boxes[1:], strict=False)), (below, boxes)
+        assert rights[-1] <= width
+    narrow = visit(viewport=NARROW)
+    for page in (narrow.open(f"/jobs/{long}/{below}") for below in ("", "sharing/", "delete/", "replays/")):
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= NARROW["width"], page.url
+    for viewport in (NARROW, WIDE):
+        listed = visit(viewport=viewport).open("/").locator(".scroll:has(> .jobs)")
+        assert listed.evaluate("(it) => it.scrollWidth <= it.clientWidth"), viewport
+    about = visit().open(f"/jobs/{long}/").locator("#about-title").locator("xpath=ancestor::section")
+    expect(about).to_contain_text(LONG)
+
+
+def test_no_line_of_a_failure_goes_through_the_words_of_another(visit: Visit, site: Site) -> None:
+    kills = ["--kill", f"{KILLED}@900", "--kill", "sink.0@1400"]
+    job = site.job(site.bundle("killed-twice.zip", "--seed", "37", "--events", "4000", *kills))
+    page = visit(viewport=NARROW).open(f"/jobs/{job}/")
+    words = page.locator(".timeline-svg .failure text")
+    expect(words).not_to_have_count(0)
+    last_line = page.locator(".timeline-svg .failure-lines line").last.element_handle()
+    after = "(text, line) => Boolean(line.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING)"
+    assert all(word.evaluate(after, last_line) for word in words.all())
+
+
+def test_on_a_phone_the_task_stands_below_its_graph_and_tables_are_read_without_scrolling(
+    visit: Visit, killed_job: str, faulty_job: str
+) -> None:
+    visitor = visit(viewport=NARROW)
+    page = visitor.open(f"/jobs/{killed_job}/")
+    tops = [page.locator(one).bounding_box() for one in ("#graph", "#task-panel", "#about-title")]
+    assert [box["y"] for box in tops if box] == sorted(box["y"] for box in tops if box)
+    for path, table in (
+        (f"/jobs/{killed_job}/", ".scroll.epochs"),
+        (f"/jobs/{killed_job}/logs/?task={KILLED}", ".scroll:has(> .determinants)"),
+        (f"/jobs/{killed_job}/recovery/", ".scroll:has(> .terms)"),
+        (f"/jobs/{faulty_job}/", ".scroll:has(> .rejects)"),
+        (f"/compare/?job={killed_job}&other_job={faulty_job}", ".scroll:has(> .grid)"),
+    ):
+        shown = visitor.open(path).locator(table).first
+        assert shown.evaluate("(it) => it.scrollWidth <= it.clientWidth"), path
+    slider = visitor.open(f"/jobs/{killed_job}/paths/").locator(".slider")
+    expect(slider).to_be_attached()
+    page.evaluate("() => scrollTo(0, 900)")
+    assert (slider.bounding_box() or {"y": 99})["y"] < 12
+
+
+@pytest.mark.parametrize("below", ["", "recovery/", "paths/", "spacetime/"])
+def test_menus_open_within_a_phone_and_close_by_escape(visit: Visit, killed_job: str, below: str) -> None:
+    page = visit(viewport=NARROW).open(f"/jobs/{killed_job}/{below}")
+    expect(page.locator("details.keep summary").first).to_be_visible()
+    for menu in page.locator("details.keep, #who").all():
+        menu.locator("summary").click()
+        box = menu.locator(".menu").bounding_box()
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= NARROW["width"], (below, box)
+        page.keyboard.press("Escape")
+        expect(menu.locator(".menu")).to_be_hidden()
+        expect(menu.locator("summary")).to_be_focused()
 
 
 def test_vertices_open_and_close_by_keyboard(visit: Visit, killed_job: str) -> None:

@@ -65,6 +65,17 @@ test("a narrow page lays the graph downwards", () => {
   assert.ok(width <= 350);
 });
 
+test("labels of edges that go down side by side have the room between them", () => {
+  const { links } = layoutGraph(diamond(2), { widthPx: 350 });
+  for (const one of links) {
+    for (const other of links) {
+      if (one === other || one.labelY !== other.labelY) continue;
+      assert.ok(one.roomPx / 2 + other.roomPx / 2 <= Math.abs(one.labelX - other.labelX));
+    }
+  }
+  assert.ok(links.every((one) => one.roomPx > 0) && links.some((one) => Number.isFinite(one.roomPx)));
+});
+
 test("a job without edges still has a place for every vertex", () => {
   const alone = { vertices: [{ id: "only", kind: "source", tasks: ["only.0"] }], edges: [], channels: [] };
   const { nodes, links } = layoutGraph(alone, { widthPx: 400 });

@@ -51,7 +51,10 @@ export function timeline() {
       .attr("x", (one) => one.x).attr("y", top).attr("width", (one) => Math.max(2, one.end - one.x)).attr("height", bottom - top);
   }
 
+  // The lines first, all of them: no failure's line goes through another one's words.
   function paintFailures(world, { failures, top, bottom, widthPx: width }) {
+    world.append("g").attr("class", "failure-lines").selectAll("line").data(failures).join("line")
+      .attr("x1", (one) => one.x).attr("x2", (one) => one.x).attr("y1", top).attr("y2", bottom);
     const failure = world.append("g").selectAll("a").data(failures).join("a").attr("class", "failure").attr("href", (one) => `?task=${encodeURIComponent(one.task)}`);
     failure.append("line").attr("x1", (one) => one.x).attr("x2", (one) => one.x).attr("y1", top).attr("y2", bottom);
     const text = failure.append("text").attr("y", top + 13).text((one) => `${one.task} ${one.suspected ? "suspected" : "failed"}, ${moment(one.failedUs)}`);

@@ -2,8 +2,8 @@
 
 const CARD = { width: 152, widest: 320, head: 32, pad: 12, square: 16, gap: 5, perRow: 6, mostSquares: 36, row: 24, mostRows: 80 };
 const GAP = { least: 28, labelled: 56, most: 150, between: 20 };
-// How wide a letter is at most on the average: of a vertex' name, and of a task's. Beside a task stand its square and its amount.
-const LETTER = { name: 7.8, task: 6.6 };
+// How wide a letter is at most on the average: of a vertex' name, and of a task's; and how high. Beside a task stand its square and its amount.
+const LETTER = { name: 7.8, task: 6.6, height: 14 };
 const BESIDE = { square: 34, amount: 64 };
 
 export function layoutGraph({ vertices, edges, channels }, { widthPx, opened = new Set() }) {
@@ -11,7 +11,7 @@ export function layoutGraph({ vertices, edges, channels }, { widthPx, opened = n
   const downward = widthPx < layers.length * (CARD.width + GAP.labelled) - GAP.labelled && widthPx < 620;
   const nodes = new Map(vertices.map((vertex) => [vertex.id, card(vertex, opened.has(vertex.id), widthPx)]));
   const size = edges.length || downward ? place(layers, nodes, { widthPx, downward }) : placeInRows([...nodes.values()], widthPx);
-  return { nodes: [...nodes.values()], links: linksBetween(nodes, edges, channels, downward), downward, ...size };
+  return { nodes: [...nodes.values()], links: downward ? withRoom(linksBetween(nodes, edges, channels, downward)) : linksBetween(nodes, edges, channels, downward), downward, ...size };
 }
 
 /** Vertices by their longest way from a source, so that every edge leads to a later layer. */
@@ -142,6 +142,15 @@ function linksBetween(nodes, edges, channels, downward) {
     return its.map((one) =>
       link(one.id, edge, [one.id], leaving(from, taskOf(from, one.from), downward), entering(to, taskOf(to, one.to), downward), downward),
     );
+  });
+}
+
+// Edges that go down stand side by side: the label of one has the room up to where that of the next one stands.
+function withRoom(links) {
+  const bundled = links.filter((one) => one.bundled);
+  return links.map((one) => {
+    const beside = bundled.filter((other) => Math.abs(other.labelY - one.labelY) < LETTER.height && other.labelX !== one.labelX);
+    return { ...one, roomPx: Math.min(one.roomPx, ...beside.map((other) => Math.abs(other.labelX - one.labelX))) };
   });
 }
 

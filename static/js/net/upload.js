@@ -2,6 +2,7 @@
 import { backoffMs } from "../state/backoff.js";
 import { csrfToken, errorFrom, sendJson } from "./api.js";
 
+const LONGEST_NAME = 200;
 const PIECE_BYTES = 8 << 20;
 const MOST_TRIES = 8;
 // The server may still wait for a piece whose connection broke: it is locked (423), or further than we know (409).
@@ -11,7 +12,7 @@ const PASSING = new Set([409, 423]);
 export async function upload(file, onEvent) {
   if (!file.size) throw new Error("The file is empty: nothing was written to it, or it is not copied yet.");
   onEvent({ type: "began" });
-  const { id } = await sendJson("POST", "/api/v1/uploads", { name: file.name, size: file.size });
+  const { id } = await sendJson("POST", "/api/v1/uploads", { name: nameOf(file), size: file.size });
   const place = `/api/v1/uploads/${id}`;
   let offset = 0;
   let tries = 0;
@@ -65,4 +66,9 @@ function parsed(text) {
   } catch {
     return undefined;
   }
+}
+
+/** A job's name has up to 200 letters: a longer one loses its middle, since names of recordings differ at their ends. */
+export function nameOf({ name }) {
+  return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 60)}…${name.slice(-59)}` : name;
 }

@@ -73,6 +73,14 @@ document.addEventListener("keydown", (event) => {
   binding.run(event);
 });
 
+document.addEventListener("keydown", (event) => {
+  const who = event.key === "Escape" && event.target.closest?.("#who[open]");
+  if (!who) return;
+  event.preventDefault();
+  who.open = false;
+  who.querySelector("summary").focus();
+});
+
 document.addEventListener("click", (event) => {
   const who = document.getElementById("who");
   if (who?.open && !who.contains(event.target)) who.open = false;

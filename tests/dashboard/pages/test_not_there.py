@@ -13,15 +13,15 @@ from tests.dashboard.pages.conftest import as_seen_by
 
 ASKED = {
     "": {"task": "nobody.3"},
-    "logs/": {"task": "nobody.3"},
-    "paths/": {"task": "nobody.3", "attempt": "7"},
-    "recovery/": {"failure": "99"},
+    "logs/": {"task": "nobody.3", "attempt": "7", "thread": "out-9", "epoch": "99999999999999999999999"},
+    "paths/": {"task": "nobody.3", "attempt": "7", "holder": "nobody.3/0"},
+    "recovery/": {"failure": "99", "lane": "nobody.3/0"},
 }
 THERE = {
     "": {"task": "map-1.0"},
-    "logs/": {"task": "sink.0"},
-    "paths/": {"attempt": "0"},
-    "recovery/": {"failure": "0"},
+    "logs/": {"task": "sink.0", "attempt": "0", "thread": "main", "epoch": "0", "kind": "order"},
+    "paths/": {"attempt": "0", "holder": "sink.0/0"},
+    "recovery/": {"failure": "0", "lane": "map-1.0/1"},
 }
 SAID = "This recording has none such; here is another."
 
@@ -44,6 +44,16 @@ def test_what_is_not_there_is_said_by_name_and_what_is_there_is_not(job: Job, ow
             assert f"The address asks for {name} {value}. {SAID}" in shown, page
         for query in ({}, THERE[page], dict.fromkeys(asked, "")):
             assert SAID not in client.get(f"/jobs/{job.id}/{page}", query).content.decode(), (page, query)
+
+
+def test_an_epoch_that_another_attempt_has_is_not_there(job: Job, owner: User) -> None:
+    shown = as_seen_by(owner).get(f"/jobs/{job.id}/logs/", {"task": "map-1.0", "attempt": "0", "epoch": "2"})
+    assert f"The address asks for epoch 2. {SAID}" in shown.content.decode()
+
+
+def test_where_no_such_kind_is_known_all_are_shown(job: Job, owner: User) -> None:
+    shown = as_seen_by(owner).get(f"/jobs/{job.id}/logs/", {"kind": "nix"}).content.decode()
+    assert "The address asks for kind nix. This recording has none such; here are all kinds." in shown
 
 
 def test_what_an_address_says_is_shown_as_text(job: Job, owner: User) -> None:
