@@ -132,6 +132,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _import_ahead() -> None:
     """Half a second of imports, and as much of compiled code, while the JVM starts on another core."""
+    importlib.import_module("ingest.jobs.memory").give_back_what_is_freed()
     importlib.import_module("ingest.jobs.ingest")
     importlib.import_module("ingest.transforms.growth.kernels").warm_up()
 

@@ -10,7 +10,7 @@ import numpy as np
 from ingest.transforms.growth.runs import Run
 from ingest.transforms.growth.spool import Spool
 
-ROWS_AT_ONCE = 1 << 19
+ROWS_AT_ONCE = 1 << 18
 RUNS_AT_ONCE = 40
 """Of so many what is mapped may be there: with the few rows of each come those around them, 64 KiB and more."""
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-IN_MEMORY_BYTES = 128 << 20
+IN_MEMORY_BYTES = 64 << 20
 SEGMENT_BYTES = 256 << 20
 """Of a file with many arrays; each is mapped once, as a process may have only so many maps."""
 
