@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from dashboard import jobs
+from dashboard.measures import duration
 from dashboard.models import Job
 from dashboard.queries.failures import Failure, job_failures
 from dashboard.queries.graph import JobGraph, job_graph
@@ -22,6 +23,7 @@ from dashboard.queries.spacetime.reach import Reach, cone_of, reaches
 from dashboard.queries.spacetime.scene import buffers, scene, traffic
 from dashboard.queries.spacetime.selection import SENDINGS_SHOWN, cause_before, effect_after, selected
 from dashboard.views.access import visible_job
+from dashboard.views.parameters import none_of, whole
 from dashboard.views.telling import tells_problems
 
 
@@ -57,9 +59,24 @@ def _context(request: HttpRequest, job: Job, found: JobGraph) -> dict[str, Any]:
         "buffers": buffers(lake(), job=job.id),
         "tasks": len(found.manifest.tasks),
         "scene": drawn,
+        "not_there": _not_there(request, found, drawn["durationUs"]),
         # What the script asks for first, so that it is on its way before the script is.
         "first_marks": "" if request.GET else f"from_us=0&to_us={drawn['durationUs']}",
     }
+
+
+def _not_there(request: HttpRequest, found: JobGraph, duration_us: int) -> list[str]:
+    """What the address asks for in vain: the picture leaves it out, and shows the whole job where a window is empty."""
+    words = none_of(request, "hidden", {one.id for one in found.graph.tasks}, instead="nothing is hidden for it")
+    vertices = {one.id for one in found.manifest.vertices} | {NOTHING}
+    words += none_of(request, "folded", vertices, instead="nothing is folded for it")
+    begin_us = whole(request, "from")
+    if begin_us is not None and begin_us >= duration_us > 0:
+        words.append(
+            f"The address asks for what was from {duration(begin_us)} on. This recording ends at "
+            f"{duration(duration_us)}; here is the whole job."
+        )
+    return words
 
 
 def _row(request: HttpRequest, lanes: Lanes, row: dict[str, Any], failures: list[Failure]) -> dict[str, Any]:

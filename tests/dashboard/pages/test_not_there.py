@@ -56,6 +56,19 @@ def test_where_no_such_kind_is_known_all_are_shown(job: Job, owner: User) -> Non
     assert "The address asks for kind nix. This recording has none such; here are all kinds." in shown
 
 
+def test_space_and_time_says_what_it_can_not_leave_out_or_show(job: Job, owner: User) -> None:
+    client, page = as_seen_by(owner), f"/jobs/{job.id}/spacetime/"
+    shown = client.get(page, {"hidden": "sink.0,a.1,a.2,a.3,a.4", "folded": "map-1,nix", "from": "999999999999"})
+    told = shown.content.decode()
+    assert (
+        "The address asks for hidden a.1, a.2, a.3 and 1 more. This recording has none such; nothing is hidden" in told
+    )
+    assert "The address asks for folded nix. This recording has none such; nothing is folded for it." in told
+    assert "The address asks for what was from 277 h 46 min on. This recording ends at" in told
+    for query in ({}, {"hidden": "sink.0", "folded": "-", "from": "1000", "to": "2000"}, {"folded": "map-1"}):
+        assert "The address asks for" not in client.get(page, query).content.decode(), query
+
+
 def test_what_an_address_says_is_shown_as_text(job: Job, owner: User) -> None:
     shown = as_seen_by(owner).get(f"/jobs/{job.id}/", {"task": "<b>\x00" + "a" * 500}).content.decode()
     assert "asks for task &lt;b&gt;\\x00aaa" in shown and "a" * 61 not in shown
