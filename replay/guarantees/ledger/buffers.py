@@ -91,7 +91,8 @@ def ledger(source: RecordingSource) -> Section:
         return section
     section.sentence = (
         f"{totals['cut']:,} buffers were cut and {totals['rebuilt']:,} rebuilt; of {totals['sent']:,} sendings "
-        f"{totals['taken']:,} were taken and {totals['lost']:,} never arrived."
+        f"{totals['taken']:,} were taken, {totals['not_taken']:,} arrived and were not, and {totals['lost']:,} never "
+        "arrived."
     )
     return section
 
