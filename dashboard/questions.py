@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.http import FileResponse
+from django.http import StreamingHttpResponse
 
 from dashboard import payloads, store
+from dashboard.api.streams import sent
 from dashboard.models import Job, Replay
 from dashboard.models.status import Status
 from dashboard.problems import Problem, as_sentence
@@ -66,13 +67,14 @@ def ask(user: Any, job: Job, sql: str, which: Which) -> dict[str, Any]:
     return dict(_answered(user, job, sql, {"which": asdict(which)})["page"])
 
 
-def download(user: Any, job: Job, sql: str, kind: str) -> FileResponse:
+def download(user: Any, job: Job, sql: str, kind: str) -> StreamingHttpResponse:
     """All of the answer, in a file that is gone once it was sent."""
     with tempfile.TemporaryDirectory(prefix="clonoscope-question-") as folder:
         out = Path(folder) / f"{job.id}.{kind}"
         told = _answered(user, job, sql, {"out": str(out), "format": kind})
         # Open, it can still be read when the folder is gone.
-        response = FileResponse(out.open("rb"), as_attachment=True, filename=f"{job.id}.{kind}")
+        response = sent(out.open("rb"))
+    response["Content-Disposition"] = f'attachment; filename="{job.id}.{kind}"'
     response["Content-Type"] = CONTENT_TYPES[kind]
     response["X-Rows"] = str(told["rows"])
     return response

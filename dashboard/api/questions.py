@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from django.http import FileResponse, HttpRequest
+from django.http import HttpRequest, StreamingHttpResponse
 from ninja import P, QueryEx, Router
 
 from dashboard.api.auth import caller
@@ -37,7 +37,7 @@ def ask_question(
 @router.post("/jobs/{job_id}/sql/{kind}", response=_FAULTS)
 def download_answer(
     request: HttpRequest, job_id: str, kind: Literal["csv", "json", "arrow", "parquet"], question: QuestionIn
-) -> FileResponse:
+) -> StreamingHttpResponse:
     """The whole answer as a file of at most 256 MiB, or a refusal: never a part of it. JSON has an object a line."""
     user = caller(request)
     job = visible_job(user, job_id)

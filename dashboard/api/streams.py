@@ -1,10 +1,12 @@
-"""Answers that are told while they are made: line by line, one JSON object a line, or in pieces of bytes."""
+"""Answers that are told while they are made: line by line, one JSON object a line, or in pieces of bytes; and files,
+which are sent the same way: Django would read all of one before its first byte goes out."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator, Generator, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
@@ -12,6 +14,7 @@ from django.http import StreamingHttpResponse
 from dashboard.api.failures import problem_of
 
 Lines = Generator[dict[str, Any], None, None]
+PIECE_BYTES = 1 << 18
 
 
 def streamed(lines: Lines) -> StreamingHttpResponse:
@@ -27,6 +30,19 @@ async def _written(lines: Lines) -> AsyncIterator[bytes]:
             yield json.dumps(line, separators=(",", ":")).encode() + b"\n"
     finally:
         await sync_to_async(lines.close, thread_sensitive=False)()
+
+
+def sent(file: BinaryIO) -> StreamingHttpResponse:
+    """All of an open file, and no more of it in memory than a piece. It is closed then, or when nobody reads on."""
+    response = StreamingHttpResponse(in_pieces(_pieces(file)))
+    response["Content-Length"] = str(os.fstat(file.fileno()).st_size)
+    return response
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(PIECE_BYTES):
+            yield piece
 
 
 async def in_pieces(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
