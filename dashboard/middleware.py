@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from dashboard.problems import Problem
 
@@ -35,6 +38,18 @@ class Compressed(GZipMiddleware):
         if response.status_code != 200 or not is_text or (response.streaming and not is_static):
             return response
         return super().process_response(request, response)
+
+
+class StaticFiles(WhiteNoiseMiddleware):
+    """Each whole: none is large, and Django would complain of a file that it has to read all of to send it."""
+
+    @staticmethod
+    def serve(static_file: Any, request: HttpRequest) -> HttpResponse:
+        found = WhiteNoiseMiddleware.serve(static_file, request)
+        with closing(found):
+            whole = HttpResponse(b"".join(found.streaming_content), status=found.status_code)
+        whole.headers = found.headers
+        return whole
 
 
 class ApiErrors:

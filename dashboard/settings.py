@@ -74,7 +74,7 @@ MIDDLEWARE = [
     "dashboard.middleware.ApiErrors",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.middleware.Compressed",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dashboard.middleware.StaticFiles",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
