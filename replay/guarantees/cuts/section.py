@@ -208,11 +208,11 @@ def _conclude(section: Section, checkpoints: list[OfCheckpoint], failures: list[
 
 
 def _good(checkpoints: list[OfCheckpoint], failures: list[Recovery]) -> str:
-    what = (
-        f"All {len(checkpoints)} completed checkpoints are consistent cuts"
-        if checkpoints
-        else "No checkpoint was completed"
-    )
-    return (
-        f"{what}, and after {len(failures)} failures nobody stands on what was never sent." if failures else f"{what}."
-    )
+    what = {
+        0: "No checkpoint was completed",
+        1: "The one completed checkpoint is a consistent cut",
+    }.get(len(checkpoints), f"All {len(checkpoints)} completed checkpoints are consistent cuts")
+    if not failures:
+        return f"{what}."
+    after = "the failure" if len(failures) == 1 else f"{len(failures)} failures"
+    return f"{what}, and after {after} nobody stands on what was never sent."

@@ -21,6 +21,13 @@ BAD_WORDS = frozenset((
 ))  # fmt: skip
 """Verdicts of sections and claims that are good or bad by themselves; all others only say what is so."""
 
+_SAID = {
+    "listened": "operators listened to",
+    "looked_at_bytes": "logs looked at",
+    "most_bytes": "logs looked at up to",
+}
+"""Of the names of numbers those that say too little where they stand alone."""
+
 
 def no_link(name: str) -> str | None:
     """For documents that stand alone."""
@@ -80,16 +87,21 @@ def numbers(section: Told) -> Iterator[tuple[str, str]]:
         if name == "job" or (name.endswith("left_out") and not value):
             continue  # the verdict, which is told already, and what there is not
         if isinstance(value, bool):
-            yield name.replace("_", " "), "yes" if value else "no"
+            yield _in_words(name), "yes" if value else "no"
         elif isinstance(value, int | float):
             yield quantity(name, value)
         elif isinstance(value, str):
-            yield name.replace("_", " "), value
+            yield _in_words(name), value
+
+
+def _in_words(name: str) -> str:
+    return _SAID.get(name, name.replace("_", " "))
 
 
 def quantity(name: str, value: float) -> tuple[str, str]:
     """The unit stands behind the number and no longer behind the name."""
     words, _, unit = name.replace("_", " ").rpartition(" ")
+    words = _SAID.get(name, words)
     if unit == "us":
         return words, f"{value / 1000:,.1f} ms"
     if unit == "bytes" and words and not words.endswith(":"):

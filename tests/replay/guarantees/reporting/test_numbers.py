@@ -38,14 +38,24 @@ def test_rows_beyond_the_most_are_counted() -> None:
 
 def test_single_numbers_have_their_unit_behind_them() -> None:
     told = section(
-        end_us=5_535_683, most_bytes=2_048, tasks=6, ratio=1.45831, listened=True, job="exactly once", lost_left_out=0
+        end_us=5_535_683,
+        most_bytes=2_048,
+        sent_bytes=1_024,
+        tasks=6,
+        ratio=1.45831,
+        listened=True,
+        counted_here=False,
+        job="exactly once",
+        lost_left_out=0,
     )
     assert dict(numbers(told)) == {
         "end": "5,535.7 ms",
-        "most": "2,048 bytes",
+        "logs looked at up to": "2,048 bytes",
+        "sent": "1,024 bytes",
         "tasks": "6",
         "ratio": "1.458",
-        "listened": "yes",
+        "operators listened to": "yes",
+        "counted here": "no",
     }
 
 
