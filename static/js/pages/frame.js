@@ -3,6 +3,7 @@ import { AWAY } from "../net/api.js";
 import { bindingFor } from "../state/keys.js";
 
 document.documentElement.classList.add("scripted");
+document.querySelector(".ways [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 const bindings = [{ keys: ["?"], what: "this help", run: showKeys }];
 

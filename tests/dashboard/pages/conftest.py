@@ -12,6 +12,8 @@ from dashboard.models import Job
 from ingest.lake.schema import SCHEMA_VERSION
 from replay.bundle.containers import open_container
 from replay.bundle.pack import write_pack
+from replay.jobs.options import RecordOptions
+from replay.simulation.replays import recorded
 from tests.ingest.inprocess import ingested_here
 
 
@@ -55,3 +57,14 @@ def shelved(owner: User, tmp_path: Path, settings) -> Callable[[Path], Job]:
         )
 
     return shelve
+
+
+@pytest.fixture
+def job(tmp_path: Path, shelved: Callable[[Path], Job]) -> Job:
+    """A small recording in which a task failed."""
+    members = recorded(RecordOptions(events=2_500, seed=5, kills=("map-1.0@900",))).members
+    for name in members.names():
+        path = tmp_path / "bundle" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(members.read(name))
+    return shelved(tmp_path / "bundle")

@@ -1,14 +1,8 @@
 """Addresses that ask for what a recording does not have: the page shows another, and says so."""
 
-from collections.abc import Callable
-from pathlib import Path
-
-import pytest
 from django.contrib.auth.models import User
 
 from dashboard.models import Job
-from replay.jobs.options import RecordOptions
-from replay.simulation.replays import recorded
 from tests.dashboard.pages.conftest import as_seen_by
 
 ASKED = {
@@ -24,16 +18,6 @@ THERE = {
     "recovery/": {"failure": "0", "lane": "map-1.0/1"},
 }
 SAID = "This recording has none such; here is another."
-
-
-@pytest.fixture
-def job(tmp_path: Path, shelved: Callable[[Path], Job]) -> Job:
-    members = recorded(RecordOptions(events=2_500, seed=5, kills=("map-1.0@900",))).members
-    for name in members.names():
-        path = tmp_path / "bundle" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(members.read(name))
-    return shelved(tmp_path / "bundle")
 
 
 def test_what_is_not_there_is_said_by_name_and_what_is_there_is_not(job: Job, owner: User) -> None:
