@@ -31,6 +31,8 @@ SECONDS = 20
 MEMORY_BYTES = 3 << 29
 MOST_DOWNLOADED = 256 << 20
 AT_ONCE = 2
+TRIES = 3
+"""Of a job that grows a table may be replaced after it was looked up and before it is read."""
 MOST_REPLAYS = 20
 CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
@@ -99,14 +101,15 @@ def _answered(user: Any, job: Job, sql: str, wanted: dict[str, Any]) -> dict[str
     if len(sql) > MOST_SQL:
         raise Problem(422, f"The question has {len(sql):,} characters, and may have {MOST_SQL:,}.")
     sealed = not payloads.opened(job.id)
-    request = {"sql": sql, "sealed": sealed, "tables": [asdict(one) for one in _tables(user, job, sql)], **wanted}
     with _turn(user):
-        told = _run(request)
-    if "refused" in told:
-        raise Problem(422, as_sentence(told["refused"]), code="question-refused")
-    if "gone" in told:
-        raise Problem(409, "The tables were written anew while they were asked. Ask again.", code="not-ready")
-    return told
+        for _ in range(TRIES):
+            tables = [asdict(one) for one in _tables(user, job, sql)]
+            told = _run({"sql": sql, "sealed": sealed, "tables": tables, **wanted})
+            if "refused" in told:
+                raise Problem(422, as_sentence(told["refused"]), code="question-refused")
+            if "gone" not in told:
+                return told
+    raise Problem(409, "The tables were written anew while they were asked. Ask again.", code="not-ready")
 
 
 def _tables(user: Any, job: Job, sql: str) -> list[Asked]:
