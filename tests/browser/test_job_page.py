@@ -247,6 +247,14 @@ def test_a_log_is_paged_by_sequence_number(visit: Visit, killed_job: str) -> Non
     assert set(page.locator("#rows .kind .visually-hidden").all_inner_texts()) == {"order"}
 
 
+def test_a_phone_shows_a_log_from_its_head_on_or_the_row_that_is_asked_for(visit: Visit, killed_job: str) -> None:
+    visitor = visit(viewport=NARROW)
+    page = visitor.open(f"/jobs/{killed_job}/logs/?task={KILLED}")
+    expect(page.locator(".scripted .ways [aria-current]")).to_be_in_viewport()
+    assert page.evaluate("() => window.scrollY") == 0
+    expect(visitor.open(f"/jobs/{killed_job}/logs/?task={KILLED}&seq=30").locator("#seq-30")).to_be_in_viewport()
+
+
 def test_bytes_beside_a_determinant_are_those_that_encode_it(visit: Visit, killed_job: str) -> None:
     page = visit().open(f"/jobs/{killed_job}/logs/?task={KILLED}&kind=timestamp")
     row = page.locator("#rows tr").first

@@ -15,7 +15,7 @@ form.addEventListener("change", (event) => {
 form.addEventListener("formdata", (event) => {
   for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
 });
-document.querySelector("tr[aria-current]")?.scrollIntoView({ block: "center" });
+document.querySelector("#rows tr[aria-current]")?.scrollIntoView({ block: "center" });
 
 // What a link would show as a page of text comes to the clipboard instead.
 document.addEventListener("click", async (event) => {
