@@ -10,7 +10,7 @@ from dashboard.queries.determinants import LogEpoch
 from dashboard.queries.kinds import DETERMINANTS
 from dashboard.queries.log_epochs import Choice
 from dashboard.queries.log_filter import VALUES, LogFilter
-from dashboard.views.parameters import integer, not_there, one_of, whole
+from dashboard.views.parameters import integer, no_number, not_there, one_of, whole
 
 
 def chosen_log(request: HttpRequest, task: str, choices: list[Choice]) -> LogEpoch | None:
@@ -38,6 +38,7 @@ def not_in_log(request: HttpRequest, log: LogEpoch, choices: list[Choice]) -> li
             epoch={one.epoch for one in of_thread},
         ),
         *not_there(request, instead="here are all kinds", kind={one.name for one in DETERMINANTS}),
+        *no_number(request, "seq", "at", "before", "channel", "size_from", "size_to", *VALUES),
     ]
 
 

@@ -43,16 +43,6 @@ def one_of(request: HttpRequest, name: str, allowed: list[str], default: str = "
     return given if given in allowed else default
 
 
-def none_of(request: HttpRequest, name: str, known: Collection[str], *, instead: str) -> list[str]:
-    """The same of a parameter that lists names with commas between them: which of them nobody bears."""
-    unknown = [one for one in dict.fromkeys(request.GET.get(name, "").split(",")) if one and one not in known]
-    if not unknown:
-        return []
-    more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
-    names = ", ".join(printable(one, 60) for one in unknown[:3])
-    return [f"The address asks for {name} {names}{more}. This recording has none such; {instead}."]
-
-
 def not_there(request: HttpRequest, *, instead: str = "here is another", **there: Collection[object]) -> list[str]:
     """In words, by name, what an address asks for that a recording does not have, and what the page shows instead."""
     words = []
@@ -64,3 +54,23 @@ def not_there(request: HttpRequest, *, instead: str = "here is another", **there
                 f"The address asks for {name} {printable(given, 60)}. This recording has none such; {instead}."
             )
     return words
+
+
+def none_of(request: HttpRequest, name: str, known: Collection[str], *, instead: str) -> list[str]:
+    """The same of a parameter that lists names with commas between them: which of them nobody bears."""
+    unknown = [one for one in dict.fromkeys(request.GET.get(name, "").split(",")) if one and one not in known]
+    if not unknown:
+        return []
+    more = f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
+    names = ", ".join(printable(one, 60) for one in unknown[:3])
+    return [f"The address asks for {name} {names}{more}. This recording has none such; {instead}."]
+
+
+def no_number(request: HttpRequest, *names: str) -> list[str]:
+    """In words, which of these an address gives as what no whole number is: they count as absent."""
+    given = {name: text for name in names if (text := request.GET.get(name, "").strip())}
+    return [
+        f"The address asks for {name} {printable(text, 60)}, no whole number of up to 19 digits; it is left out."
+        for name, text in given.items()
+        if integer(request, name) is None
+    ]

@@ -53,6 +53,16 @@ def test_space_and_time_says_what_it_can_not_leave_out_or_show(job: Job, owner: 
         assert "The address asks for" not in client.get(page, query).content.decode(), query
 
 
+def test_what_is_no_number_is_said_and_left_out(job: Job, owner: User) -> None:
+    client, page = as_seen_by(owner), f"/jobs/{job.id}/logs/"
+    told = client.get(page, {"seq": "ten", "size_to": "<i>9", "value_from": "1.5", "channel": "0"}).content.decode()
+    for said in ("seq ten", "size_to &lt;i&gt;9", "value_from 1.5"):
+        assert f"The address asks for {said}, no whole number of up to 19 digits; it is left out." in told
+    assert told.count("no whole number") == 3
+    right = client.get(page, {"seq": "1,000", "value_from": "-3", "size_from": " 2 "}).content.decode()
+    assert "no whole number" not in right
+
+
 def test_what_an_address_says_is_shown_as_text(job: Job, owner: User) -> None:
     shown = as_seen_by(owner).get(f"/jobs/{job.id}/", {"task": "<b>\x00" + "a" * 500}).content.decode()
     assert "asks for task &lt;b&gt;\\x00aaa" in shown and "a" * 61 not in shown
