@@ -75,7 +75,7 @@ def job_of(vertices: int, tasks: int, depth: int | None) -> Manifest:
 def made_up_rows(names: Names, each: int) -> ChannelRows:
     """Layer by layer: what a task has logged by a cut follows from what it took before."""
     draw = np.random.default_rng(1)
-    found = ChannelRows()
+    found = ChannelRows(names)
     every_us = DURATION_US // EPOCHS
     taken: dict[str, list[Any]] = {}
     for task in names.graph.order:

@@ -115,18 +115,29 @@ def starts_of(*columns: Any) -> Any:
 class ChannelRows:
     """The three tables."""
 
+    names: Names
     buffers: ByChannel = field(default_factory=lambda: ByChannel((*BUFFERS, "built"), ("seq",)))
     sendings: ByChannel = field(default_factory=lambda: ByChannel(SENDINGS, ("sent_us", "received_us", "taken_us")))
     deltas: ByChannel = field(default_factory=lambda: ByChannel((*DELTAS, "log"), ("seq",)))
     epochs: list[Any] = field(default_factory=list)
     used: list[tuple[Any, Any]] = field(default_factory=list)
-    """(log, epoch) of deltas, no pair twice in a batch."""
+    """(log, epoch) that buffers and deltas name, few of them twice in a batch."""
     _built: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     """Of each channel and attempt the epoch of the last buffer, and how many buffers of it there were."""
+    _logs: dict[str, tuple[int, int]] = field(init=False)
+    """Of each channel the logs that its buffers say their place in: of the sender's main thread, and of its output."""
+
+    def __post_init__(self) -> None:
+        names = self.names
+        self._logs = {
+            one.id: (names.main_of[names.task_number[one.source]], names.output_log(one.source, one.k))
+            for one in names.graph.channels
+        }
 
     def add_buffers(self, arrays: Arrays, channels: pa.DictionaryArray, spool: Spool | None = None) -> None:
         """With how far the output's log went with each: they stand in the order in which they were cut."""
         self.epochs += [np.unique(arrays["epoch"]), np.unique(arrays["main_epoch"])]
+        self.used += self._named_by(arrays, channels)
         arrays = arrays | {"built": self._built_by(arrays, channels)}
         self.buffers.add(_kept(arrays, spool), channels)
 
@@ -140,6 +151,17 @@ class ChannelRows:
         both = np.unique(np.stack([arrays["log"], arrays["epoch"]]), axis=1)
         self.used.append((both[0], both[1]))
         self.deltas.add(_kept(arrays, spool), channels)
+
+    def _named_by(self, arrays: Arrays, channels: pa.DictionaryArray) -> Iterator[tuple[Any, Any]]:
+        """The main threads' epochs and those of the outputs; of channels that the manifest has not are none."""
+        if not len(channels):
+            return
+        codes = channels.indices.to_numpy(zero_copy_only=False)
+        logs = np.array([self._logs.get(name, (-1, -1)) for name in channels.dictionary.to_pylist()], np.int64)
+        for of_channel, epochs in zip(logs.T, (arrays["main_epoch"], arrays["epoch"]), strict=True):
+            some = starts_of(codes, epochs)
+            log, epoch = of_channel[codes[some]], epochs[some]
+            yield log[log >= 0], epoch[log >= 0]
 
     def _built_by(self, arrays: Arrays, channels: pa.DictionaryArray) -> Any:
         count = len(channels)
@@ -159,7 +181,7 @@ class ChannelRows:
 
 def read_channels(batches: Batches, names: Names, spool: Spool, *, with_deltas: bool) -> ChannelRows:
     """Reads them. Deltas of logs that the manifest has not are left out."""
-    found = ChannelRows()
+    found = ChannelRows(names)
     for batch in batches("buffers", ["channel", *BUFFERS]):
         found.add_buffers(_arrays(batch, BUFFERS), batch.column("channel"), spool)
     for batch in batches("sendings", ["channel", *SENDINGS]):

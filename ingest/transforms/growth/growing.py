@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,24 +46,13 @@ def grown(
     tell: Callable[[int, int], None],
 ) -> Growth:
     """Follows all channels; `tell` is told how many rows are done, and of how many. It may raise."""
-    used = itertools.chain(rows.used, _of_buffers(rows, names))
-    places = Places(len(names.logs), rows.epochs, used)
+    places = Places(len(names.logs), rows.epochs, rows.used)
     following = _Following(rows, lifetimes, protocol, spool, Growth(names, places, spool), tell)
     for task in names.graph.order:
         following.follow(task)
     if protocol.logs:
         following.leave_outside()
     return following.found
-
-
-def _of_buffers(rows: ChannelRows, names: Names) -> Iterator[tuple[Any, Any]]:
-    """(log, epoch) that they name, no pair twice in a stretch."""
-    for channel in names.graph.channels:
-        main, output = names.main_of[names.task_number[channel.source]], names.output_log(channel.source, channel.k)
-        for _, one in rows.buffers.of(channel.id):
-            for log, column in ((main, "main_epoch"), (output, "epoch")):
-                epochs = np.unique(rows.buffers.column(column, one))
-                yield np.full(len(epochs), log, dtype=np.int64), epochs
 
 
 class _Following:
