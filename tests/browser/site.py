@@ -36,6 +36,7 @@ class Site:
     url: str = ""
     process: ServerProcess | None = None
     jobs: dict[str, str] = field(default_factory=dict)
+    signed_in: Path | None = None
     replay: str = ""
 
     @property
