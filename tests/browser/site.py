@@ -38,6 +38,7 @@ class Site:
     jobs: dict[str, str] = field(default_factory=dict)
     signed_in: Path | None = None
     replay: str = ""
+    large_replay: str = ""
 
     @property
     def data(self) -> Path:
