@@ -17,8 +17,10 @@ from django.conf import settings
 from dashboard import embedded, progress
 from dashboard.routing import websockets
 from dashboard.uploads.endpoint import uploads_ahead_of
+from ingest.lake import log_index
 
 _http = uploads_ahead_of(_django)
+log_index.make_ready()
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:

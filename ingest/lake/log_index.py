@@ -14,9 +14,6 @@ import pyarrow.parquet as pq
 from ingest.lake.places import Place, readable
 from ingest.lake.schema import table
 
-# pyarrow looks for pandas when it makes its first value, which takes 0.2 s: now, and not while somebody waits.
-pa.scalar(None)
-
 KEY = ("task", "attempt", "thread", "epoch")
 INDEX_GROUP_ROWS = 8_192
 LOG_INDEX = table(
@@ -35,6 +32,11 @@ LOG_INDEX = table(
     named="task thread path",
 )
 """Not among the tables of a job: it says where their rows are. A log without determinants has a row with no path."""
+
+
+def make_ready() -> None:
+    """pyarrow looks for pandas when it makes its first value, which takes 0.2 s: at a server's start nobody waits."""
+    pa.scalar(None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,12 @@ def parsed(text: str) -> ast.Module:
 
 def imports_of(path: str, text: str) -> list[Import]:
     """Every import, those inside functions and under TYPE_CHECKING too."""
-    return list(_walk(path, parsed(text), lazy=False))
+    return list(_found(path, text))
+
+
+@cache
+def _found(path: str, text: str) -> tuple[Import, ...]:
+    return tuple(_walk(path, parsed(text), lazy=False))
 
 
 def _walk(path: str, node: ast.AST, lazy: bool) -> Iterator[Import]:

@@ -90,8 +90,10 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def signed_in(site: Site, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The state of a browser that came in by a one-time link."""
-    return come_in(site, browser, site.login_link(), tmp_path_factory.mktemp("signed-in") / "state.json")
+    """The state of a browser that came in by a one-time link: one for all modules, as none of them signs out."""
+    if site.signed_in is None:
+        site.signed_in = come_in(site, browser, site.login_link(), tmp_path_factory.mktemp("signed-in") / "state.json")
+    return site.signed_in
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,9 @@ class Site:
     url: str = ""
     process: ServerProcess | None = None
     jobs: dict[str, str] = field(default_factory=dict)
+    signed_in: Path | None = None
     replay: str = ""
+    large_replay: str = ""
 
     @property
     def data(self) -> Path:

@@ -281,6 +281,7 @@ FIRST = """
 import sys
 from pathlib import Path
 
+import dashboard.asgi
 from ingest.lake.readers import Lake
 
 before = set(sys.modules)
@@ -290,7 +291,7 @@ print(sorted({name.partition(".")[0] for name in set(sys.modules) - before} & {"
 """
 
 
-def test_whoever_asks_first_for_a_log_does_not_wait_for_libraries(tmp_path: Path):
+def test_whoever_asks_a_server_first_for_a_log_does_not_wait_for_libraries(tmp_path: Path):
     made = random_recording(41)
     ingested_here(made.pack(tmp_path), tmp_path / "data")
     key = [str(made.rows["determinants"][0][name]) for name in ("task", "attempt", "thread", "epoch")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,39 @@ from types import FrameType
 from typing import Any
 
 _MODULE = "numpy.random.mtrand"
-State = tuple[Any, ...]
+
+
+class _Twister(ctypes.Structure):
+    """How numpy's MT19937 lays out its state: a draw moves `position` on, or makes all numbers anew."""
+
+    _fields_ = (("first", ctypes.c_uint32), ("others", ctypes.c_uint32 * 623), ("position", ctypes.c_int))
+
+
+class Place:
+    """Where the generator is: a draw moves it on, or uses up what the one before left over."""
+
+    def __init__(self) -> None:
+        generator = _generator()
+        found = generator.get_state(legacy=False)
+        inner = found["state"]
+        place = (inner["pos"], int(inner["key"][0])) if "key" in inner else str(inner)
+        self._state = place, found.get("has_gauss"), found.get("has_uint32")
+        self._bits = generator._bit_generator
+        self._twister: _Twister | None = None
+        # Copying a whole state takes as long as a hundred lines. Where nothing is left over, any draw must move it on.
+        if found["bit_generator"] == "MT19937" and not found.get("has_gauss"):
+            self._twister = _Twister.from_address(self._bits.ctypes.state_address)
+            self._position, self._first = self._twister.position, self._twister.first
+
+    def is_left(self) -> bool:
+        twister = self._twister
+        if twister is None or _generator()._bit_generator is not self._bits:
+            return Place()._state != self._state
+        return bool(twister.position != self._position or twister.first != self._first)
+
+
+def _generator() -> Any:
+    return vars(sys.modules[_MODULE])["_rand"]
 
 
 class Draws:
@@ -21,7 +54,7 @@ class Draws:
     def __init__(self, is_own: Callable[[FrameType], bool], drew: Callable[[FrameType, int], None]):
         self._is_own = is_own
         self._drew = drew
-        self._state: State | None = None
+        self._place: Place | None = None
         self._lines: dict[FrameType, int] = {}
 
     @contextmanager
@@ -30,7 +63,8 @@ class Draws:
         if _MODULE not in sys.modules:
             yield
             return
-        before, self._state = sys.gettrace(), _state()
+        before = sys.gettrace()
+        self._look(None)  # others may have drawn meanwhile
         self._lines.clear()
         sys.settrace(self._enter)
         try:
@@ -54,9 +88,8 @@ class Draws:
         return self._follow
 
     def _look(self, frame: FrameType | None, line: int | None = None) -> None:
-        state = _state()
-        if state != self._state:
-            self._state = state
+        if self._place is None or self._place.is_left():
+            self._place = Place()
             if frame is not None:
                 self._drew(frame, line or frame.f_lineno)
 
@@ -65,11 +98,3 @@ def _first(frame: FrameType | None, is_own: Callable[[FrameType], bool]) -> Fram
     while frame is not None and not is_own(frame):
         frame = frame.f_back
     return frame
-
-
-def _state() -> State:
-    """Where the generator is: a draw moves it on, or uses up what the one before left over."""
-    found = vars(sys.modules[_MODULE])["_rand"].get_state(legacy=False)
-    inner = found["state"]
-    place = (inner["pos"], int(inner["key"][0])) if "key" in inner else str(inner)
-    return place, found.get("has_gauss"), found.get("has_uint32")
