@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -49,8 +49,8 @@ class ByChannel:
     batches: list[Arrays] = field(default_factory=list)
     stretches: dict[str, dict[int, list[Stretch]]] = field(default_factory=lambda: defaultdict(dict))
 
-    def add(self, arrays: Arrays, channels: pa.DictionaryArray) -> None:
-        """The next rows; those of one channel and attempt stand together."""
+    def add(self, arrays: Arrays, channels: pa.DictionaryArray, spool: Spool | None = None) -> None:
+        """The next rows; those of one channel and attempt stand together. Kept once nobody looks at them any more."""
         count = len(channels)
         if not count:
             return
@@ -64,7 +64,7 @@ class ByChannel:
             at = of[-1].at + of[-1].last - of[-1].first if of else 0
             spans = {name: (least[name][n], most[name][n]) for name in self.spanned}
             of.append(Stretch(len(self.batches), first, last, at, spans))
-        self.batches.append(arrays)
+        self.batches.append(arrays if spool is None else {name: spool.keep(one) for name, one in arrays.items()})
 
     def attempts(self, channel: str) -> list[int]:
         """That sent over it."""
@@ -139,18 +139,18 @@ class ChannelRows:
         self.epochs += [np.unique(arrays["epoch"]), np.unique(arrays["main_epoch"])]
         self.used += self._named_by(arrays, channels)
         arrays = arrays | {"built": self._built_by(arrays, channels)}
-        self.buffers.add(_kept(arrays, spool), channels)
+        self.buffers.add(arrays, channels, spool)
 
     def add_sendings(self, arrays: Arrays, channels: pa.DictionaryArray, spool: Spool | None = None) -> None:
         """As they are."""
-        self.sendings.add(_kept(arrays, spool), channels)
+        self.sendings.add(arrays, channels, spool)
 
     def add_deltas(self, arrays: Arrays, channels: pa.DictionaryArray, spool: Spool) -> None:
         """Of logs by number."""
         self.epochs.append(np.unique(arrays["epoch"]))
         both = np.unique(np.stack([arrays["log"], arrays["epoch"]]), axis=1)
         self.used.append((both[0], both[1]))
-        self.deltas.add(_kept(arrays, spool), channels)
+        self.deltas.add(arrays, channels, spool)
 
     def _named_by(self, arrays: Arrays, channels: pa.DictionaryArray) -> Iterator[tuple[Any, Any]]:
         """The main threads' epochs and those of the outputs; of channels that the manifest has not are none."""
@@ -212,7 +212,3 @@ def _arrays(batch: pa.RecordBatch, columns: Iterable[str]) -> Arrays:
 
 def _numbers(column: pa.Array) -> Any:
     return (pc.fill_null(column, -1) if column.null_count else column).to_numpy(zero_copy_only=False)
-
-
-def _kept(arrays: Mapping[str, Any], spool: Spool | None) -> Arrays:
-    return {name: one if spool is None else spool.keep(one) for name, one in arrays.items()}
