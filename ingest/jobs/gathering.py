@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from ingest.lake.places import Place, readable
 from ingest.lake.schema import ROW_GROUP_ROWS, Table
 from ingest.lake.writers import FileSummary, write_columns
+from ingest.transforms.places import in_columns
 
 END_PART = "part-99999"
 """Behind the files of all parts."""
@@ -21,7 +22,7 @@ def gather(
     written: Sequence[str],
     by: Iterable[str],
     *,
-    rows: Sequence[Sequence[object]] = (),
+    rows: Sequence[tuple[object, ...]] = (),
     row_group_rows: int = ROW_GROUP_ROWS,
     summed: bool = False,
 ) -> list[FileSummary]:
@@ -32,7 +33,7 @@ def gather(
     by = tuple(by)
     paths = [root / path for path in written]
     found = pa.concat_tables(
-        [_of_rows(table.schema, rows), *(pq.read_table(readable(path), schema=table.schema) for path in paths)]
+        [in_columns(table.schema, rows), *(pq.read_table(readable(path), schema=table.schema) for path in paths)]
     )
     found = _sums(found, by) if summed else found
     ordered = found.sort_by([(name, "ascending") for name in by])
@@ -46,8 +47,3 @@ def _sums(rows: pa.Table, by: Sequence[str]) -> pa.Table:
     summed = [name for name in rows.column_names if name not in by]
     sums = rows.group_by(list(by)).aggregate([(name, "sum") for name in summed])
     return sums.select([*by, *(f"{name}_sum" for name in summed)]).rename_columns([*by, *summed]).cast(rows.schema)
-
-
-def _of_rows(schema: pa.Schema, rows: Sequence[Sequence[object]]) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
-    return pa.table([pa.array(one, kind.type) for one, kind in zip(columns, schema, strict=True)], schema=schema)
