@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
@@ -33,9 +32,8 @@ class Compressed(GZipMiddleware):
     """Pages, answers and scripts by gzip. Bundles stay as they are, and so does what goes out while it is made."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        is_static = request.path_info.startswith(f"/{settings.STATIC_URL.strip('/')}/")
         is_text = response.headers.get("Content-Type", "").startswith(COMPRESSED_TYPES)
-        if response.status_code != 200 or not is_text or (response.streaming and not is_static):
+        if response.status_code != 200 or not is_text or response.streaming:
             return response
         return super().process_response(request, response)
 
